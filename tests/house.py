@@ -20,11 +20,16 @@ ROOT = Path(__file__).resolve().parent.parent
 DATA = re.compile(r"^(bench/traces/data|tests/fuzz/corpus)/")
 SOURCE = (".c", ".h", ".x", ".py", ".sh", ".bash", ".proto")
 
+CODE = ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint")
 FOLDER_MAX = 35      # files
 FILE_MAX = 600       # lines
 FUNCTION_MAX = 60    # lines
 FUNCTION_LONG = 40   # lines
-RIDDLES_MAX = 470    # comments; lower it whenever there are fewer
+PRIVATE_MAX = 200    # lines of a header that its folder shares
+# Lower these whenever there are fewer.
+RIDDLES_MAX = 270    # comments
+TAGS_MAX = 0       # struct tags
+HALLS_MAX = 2        # private headers
 
 
 def tracked():
@@ -97,6 +102,18 @@ def riddles():
             yield "%s:%d" % (path, text.count("\n", 0, found.start()) + 1)
 
 
+def tags():
+    """Struct tags that are defined in several files of the programs."""
+    places = {}
+    for path in tracked():
+        if path.suffix in (".c", ".h") and path.parts[0] in CODE:
+            for tag in set(re.findall(r"^struct (\w+) \{", text_of(path), re.M)):
+                places.setdefault(tag, []).append(str(path))
+    for tag, where in sorted(places.items()):
+        if len(where) > 1:
+            yield "struct %s: %s" % (tag, " ".join(where))
+
+
 def circles():
     """Folders that reach themselves by the includes that are there."""
     reach = {f: {includes.home(i) for p in includes.sources(f)
@@ -131,6 +148,11 @@ def figures():
         ("files of more than %d lines" % FILE_MAX, 3,
          ["%s: %d lines" % f for f in sorted(sizes.items(), key=lambda x: -x[1])
           if f[1] > FILE_MAX]),
+        ("private headers of more than %d lines" % PRIVATE_MAX, HALLS_MAX,
+         ["%s: %d lines" % (p, n) for p, n in sizes.items()
+          if p.name.endswith("_private.h") and n > PRIVATE_MAX
+          and p.parts[0] in CODE]),
+        ("struct tags with several definitions", TAGS_MAX, list(tags())),
         ("files without an opening sentence", 0,
          [str(p) for p in source if not opens_with_a_sentence(p)]),
         ("drawings that the formatter broke", 0, list(broken_drawings())),

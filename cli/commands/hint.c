@@ -33,7 +33,7 @@ enum {
 };
 
 /* The hints for one mount: a connection, and what was not taken yet. */
-struct hint_stream {
+struct hint_line_stream {
 	struct ctl_place place; /* its path is "" */
 	struct ctl_client *client;
 	bool begun;
@@ -46,7 +46,7 @@ struct hint_stream {
 struct hint_run {
 	const struct ctl_options *opt;
 	struct ctl_mounts *mounts;
-	struct hint_stream *streams[MOUNTS];
+	struct hint_line_stream *streams[MOUNTS];
 	unsigned nstreams;
 	struct walk_screen screen;
 	uint64_t lines;
@@ -62,7 +62,7 @@ static void hint_free(Forefetch__Hint *h)
 	free(h);
 }
 
-static void drop_taken(struct hint_stream *s, uint64_t seq)
+static void drop_taken(struct hint_line_stream *s, uint64_t seq)
 {
 	size_t n = 0;
 
@@ -74,7 +74,7 @@ static void drop_taken(struct hint_stream *s, uint64_t seq)
 	memmove(s->hints, s->hints + n, s->n * sizeof(*s->hints));
 }
 
-static bool send_hints(struct hint_run *run, struct hint_stream *s)
+static bool send_hints(struct hint_run *run, struct hint_line_stream *s)
 {
 	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
 	Forefetch__Response *res;
@@ -150,7 +150,7 @@ static void show_and_rest(struct hint_run *run)
 }
 
 /* Sends all hints of a stream, and waits until they were taken. */
-static void flush_stream(struct hint_run *run, struct hint_stream *s)
+static void flush_stream(struct hint_run *run, struct hint_line_stream *s)
 {
 	run->screen.ms = 0;
 	while ((s->n > 0 || !s->begun) && !run->failed && !walk_stopped()) {
@@ -177,10 +177,10 @@ static void complain(struct hint_run *run, const char *path, const char *why)
 		fputs("forefetch: ... and more like these\n", stderr);
 }
 
-static struct hint_stream *stream_new(
+static struct hint_line_stream *stream_new(
     struct hint_run *run, const struct ctl_place *at)
 {
-	struct hint_stream *s = calloc(1, sizeof(*s));
+	struct hint_line_stream *s = calloc(1, sizeof(*s));
 
 	if (!s) {
 		fputs("forefetch: out of memory\n", stderr);
@@ -199,11 +199,11 @@ static struct hint_stream *stream_new(
 	return s;
 }
 
-static struct hint_stream *stream_of(
+static struct hint_line_stream *stream_of(
     struct hint_run *run, const struct ctl_place *at, const char *path)
 {
 	for (unsigned i = 0; i < run->nstreams; i++) {
-		struct hint_stream *s = run->streams[i];
+		struct hint_line_stream *s = run->streams[i];
 
 		if (strcmp(s->place.listen, at->listen) == 0 &&
 		    strcmp(s->place.export, at->export) == 0)
@@ -217,7 +217,7 @@ static struct hint_stream *stream_of(
 	return NULL;
 }
 
-static void queue_hint(struct hint_run *run, struct hint_stream *s,
+static void queue_hint(struct hint_run *run, struct hint_line_stream *s,
     const struct ctl_place *at, const struct hint_line *line)
 {
 	Forefetch__Hint *h = malloc(sizeof(*h));
@@ -243,7 +243,7 @@ static void hint_at(struct hint_run *run, const struct hint_line *line)
 {
 	char *path = ctl_path_plain(line->path);
 	struct ctl_place at;
-	struct hint_stream *s;
+	struct hint_line_stream *s;
 
 	run->lines++;
 	if (!path || !ctl_mounts_place(run->mounts, path, &at)) {
@@ -422,7 +422,7 @@ static void put_result(const struct hint_run *run)
 static void run_end(struct hint_run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++) {
-		struct hint_stream *s = run->streams[i];
+		struct hint_line_stream *s = run->streams[i];
 
 		drop_taken(s, UINT64_MAX);
 		ctl_close(s->client);

@@ -20,13 +20,13 @@ enum {
 };
 
 /* Node 0 is the partition's first file, so a link of 0 means none. */
-struct node {
+struct base_epcm_node {
 	uint32_t object;
 	uint16_t count, child, sibling;
 };
 
 struct part {
-	struct node *nodes;
+	struct base_epcm_node *nodes;
 	uint16_t n, cap;
 	uint32_t epoch; /* contexts of an older one point to nothing */
 };
@@ -106,7 +106,7 @@ static void part_halve(struct part *p)
 static bool part_room(struct epcm *m, struct part *p)
 {
 	uint16_t cap = p->cap ? (uint16_t)(p->cap * 2) : 4;
-	struct node *more;
+	struct base_epcm_node *more;
 
 	if (p->n < p->cap)
 		return true;
@@ -146,7 +146,7 @@ static bool context_step(struct epcm *m, struct context *c, uint32_t object)
 		return true;
 	}
 	if (part_room(m, p)) {
-		p->nodes[p->n] = (struct node){.object = object,
+		p->nodes[p->n] = (struct base_epcm_node){.object = object,
 		    .count = 1,
 		    .sibling = p->nodes[c->node].child};
 		p->nodes[c->node].child = p->n++;

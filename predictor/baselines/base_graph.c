@@ -20,15 +20,15 @@ struct edge {
 	float weight;
 };
 
-struct node {
+struct base_graph_node {
 	struct edge *edges;
 	uint32_t n, cap;
 	float count; /* of the object's accesses */
 };
 
-struct graph {
+struct base_graph {
 	struct ids ids;
-	struct node *nodes;
+	struct base_graph_node *nodes;
 	uint32_t cap;
 	unsigned window;
 	bool decremented;              /* the weights, as in Nexus */
@@ -39,7 +39,7 @@ struct graph {
 
 static void *graph_new(unsigned window, bool decremented)
 {
-	struct graph *g = calloc(1, sizeof(*g));
+	struct base_graph *g = calloc(1, sizeof(*g));
 
 	if (g) {
 		g->window = window;
@@ -62,7 +62,7 @@ static void *nexus_create(const struct model_options *opt)
 
 static void graph_destroy(void *arg)
 {
-	struct graph *g = arg;
+	struct base_graph *g = arg;
 
 	for (uint32_t i = 0; i < g->cap; i++)
 		free(g->nodes[i].edges);
@@ -73,13 +73,13 @@ static void graph_destroy(void *arg)
 
 /* The weight that the `distance`-th successor adds to its edge; 1 is the next
  * one. */
-static float graph_weight(const struct graph *g, unsigned distance)
+static float graph_weight(const struct base_graph *g, unsigned distance)
 {
 	return g->decremented ? (float)(g->window + 1 - distance) : 1;
 }
 
 /* A node that is full halves all its weights and gives up the least edge. */
-static struct edge *node_replace(struct node *n)
+static struct edge *node_replace(struct base_graph_node *n)
 {
 	struct edge *least = &n->edges[0];
 
@@ -92,7 +92,8 @@ static struct edge *node_replace(struct node *n)
 	return least;
 }
 
-static void node_add(struct graph *g, struct node *n, uint32_t to, float weight)
+static void node_add(
+    struct base_graph *g, struct base_graph_node *n, uint32_t to, float weight)
 {
 	uint32_t cap = n->cap;
 	struct edge *e;
@@ -117,7 +118,7 @@ static void node_add(struct graph *g, struct node *n, uint32_t to, float weight)
 
 static void graph_observe(void *arg, const struct predictor_obs *o)
 {
-	struct graph *g = arg;
+	struct base_graph *g = arg;
 	uint32_t id = ids_get(&g->ids, o->object);
 
 	if (id == KEYMAP_NONE || !VEC_ROOM(g->nodes, g->cap, id))
@@ -145,8 +146,8 @@ static int edge_cmp(const void *a, const void *b)
  * be if each access had been followed directly by that successor. */
 static size_t graph_predict(void *arg, struct prediction *out, size_t max)
 {
-	struct graph *g = arg;
-	struct node *n;
+	struct base_graph *g = arg;
+	struct base_graph_node *n;
 	size_t i;
 
 	if (g->nrecent == 0)
@@ -166,10 +167,10 @@ static size_t graph_predict(void *arg, struct prediction *out, size_t max)
 
 static size_t graph_memory(const void *arg)
 {
-	const struct graph *g = arg;
+	const struct base_graph *g = arg;
 
-	return ids_memory_bytes(&g->ids) + g->cap * sizeof(struct node) +
-	       g->edge_bytes;
+	return ids_memory_bytes(&g->ids) +
+	       g->cap * sizeof(struct base_graph_node) + g->edge_bytes;
 }
 
 #define GRAPH_OPS                                                              \

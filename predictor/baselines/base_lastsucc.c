@@ -12,14 +12,14 @@
 
 enum { CHAIN = 8 };
 
-struct node {
+struct base_lastsucc_node {
 	uint32_t next;         /* number + 1; 0 if none */
 	uint32_t tried, right; /* how often `next` was compared, and equal */
 };
 
 struct lastsucc {
 	struct ids ids;
-	struct node *nodes;
+	struct base_lastsucc_node *nodes;
 	uint32_t cap, now;
 	bool begun; /* `now` is the last object */
 };
@@ -41,7 +41,7 @@ static void lastsucc_observe(void *arg, const struct predictor_obs *o)
 	if (id == KEYMAP_NONE || !VEC_ROOM(m->nodes, m->cap, id))
 		return;
 	if (m->begun) {
-		struct node *n = &m->nodes[m->now];
+		struct base_lastsucc_node *n = &m->nodes[m->now];
 
 		n->tried += n->next != 0;
 		n->right += n->next == id + 1;
@@ -61,7 +61,7 @@ static size_t lastsucc_predict(void *arg, struct prediction *out, size_t max)
 	if (!m->begun)
 		return 0;
 	while (n < CHAIN && n < max && m->nodes[id].next) {
-		const struct node *node = &m->nodes[id];
+		const struct base_lastsucc_node *node = &m->nodes[id];
 
 		p *= ((float)node->right + 1) / ((float)node->tried + 2);
 		id = node->next - 1;
@@ -74,7 +74,8 @@ static size_t lastsucc_memory(const void *arg)
 {
 	const struct lastsucc *m = arg;
 
-	return ids_memory_bytes(&m->ids) + m->cap * sizeof(struct node);
+	return ids_memory_bytes(&m->ids) +
+	       m->cap * sizeof(struct base_lastsucc_node);
 }
 
 #define LASTSUCC_OPS                                                           \

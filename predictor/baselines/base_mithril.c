@@ -17,7 +17,7 @@ enum {
 	ASSOCIATES = 3,    /* of each object */
 };
 
-struct object {
+struct base_mithril_object {
 	uint32_t when[SUPPORT]; /* by `clock` */
 	uint32_t n; /* accesses since it was mined, SUPPORT at most */
 	uint32_t with[ASSOCIATES]; /* number + 1 */
@@ -26,7 +26,7 @@ struct object {
 
 struct mithril {
 	struct ids ids;
-	struct object *objects;
+	struct base_mithril_object *objects;
 	uint32_t cap, clock, now; /* clock counts accesses */
 	uint32_t rows[MINING_ROWS];
 	unsigned nrows;
@@ -50,7 +50,8 @@ static int row_cmp(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
-static bool objects_near(const struct object *a, const struct object *b)
+static bool objects_near(
+    const struct base_mithril_object *a, const struct base_mithril_object *b)
 {
 	for (int i = 0; i < SUPPORT; i++)
 		if (b->when[i] < a->when[i] || b->when[i] - a->when[i] > NEAR)
@@ -58,7 +59,7 @@ static bool objects_near(const struct object *a, const struct object *b)
 	return true;
 }
 
-static void object_join(struct object *a, uint32_t b)
+static void object_join(struct base_mithril_object *a, uint32_t b)
 {
 	for (int i = 0; i < ASSOCIATES; i++)
 		if (a->with[i] == b + 1)
@@ -71,12 +72,13 @@ static void mithril_mine(struct mithril *m)
 {
 	qsort_r(m->rows, m->nrows, sizeof(*m->rows), row_cmp, m);
 	for (unsigned i = 0; i < m->nrows; i++) {
-		struct object *a = &m->objects[m->rows[i]];
+		struct base_mithril_object *a = &m->objects[m->rows[i]];
 		int joined = 0;
 
 		for (unsigned j = i + 1; j < m->nrows && joined < ASSOCIATES;
 		     j++) {
-			const struct object *b = &m->objects[m->rows[j]];
+			const struct base_mithril_object *b =
+			    &m->objects[m->rows[j]];
 
 			if (b->when[0] - a->when[0] > NEAR)
 				break;
@@ -95,7 +97,7 @@ static void mithril_observe(void *arg, const struct predictor_obs *o)
 {
 	struct mithril *m = arg;
 	uint32_t id = ids_get(&m->ids, o->object);
-	struct object *x;
+	struct base_mithril_object *x;
 
 	if (id == KEYMAP_NONE || !VEC_ROOM(m->objects, m->cap, id))
 		return;
@@ -133,7 +135,7 @@ static size_t mithril_memory(const void *arg)
 	const struct mithril *m = arg;
 
 	return sizeof(*m) + ids_memory_bytes(&m->ids) +
-	       m->cap * sizeof(struct object);
+	       m->cap * sizeof(struct base_mithril_object);
 }
 
 const struct model_ops model_mithril = {

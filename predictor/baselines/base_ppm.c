@@ -13,7 +13,7 @@
 enum { ORDER = 3, CHAIN = 16, NEXTS = 8 };
 
 /* Objects that followed a context, with counts. */
-struct node {
+struct base_ppm_node {
 	uint32_t next[NEXTS];
 	uint16_t count[NEXTS];
 	uint32_t total;
@@ -21,7 +21,7 @@ struct node {
 
 struct ppm {
 	struct ids objects, contexts;
-	struct node *nodes;
+	struct base_ppm_node *nodes;
 	uint32_t cap;
 	uint32_t recent[ORDER]; /* newest first */
 	unsigned nrecent;
@@ -47,7 +47,7 @@ static uint64_t context_key(const uint32_t *recent, unsigned order)
 	return h;
 }
 
-static void node_count(struct node *n, uint32_t next)
+static void node_count(struct base_ppm_node *n, uint32_t next)
 {
 	unsigned least = 0;
 
@@ -97,7 +97,7 @@ static bool ppm_next(const struct ppm *m, const uint32_t *recent, unsigned n,
 {
 	for (unsigned order = n; order > 0; order--) {
 		uint32_t c = ids_find(&m->contexts, context_key(recent, order));
-		const struct node *node;
+		const struct base_ppm_node *node;
 		unsigned best = 0;
 
 		if (c == KEYMAP_NONE)
@@ -135,7 +135,7 @@ static size_t ppm_memory(const void *arg)
 	const struct ppm *m = arg;
 
 	return ids_memory_bytes(&m->objects) + ids_memory_bytes(&m->contexts) +
-	       m->cap * sizeof(struct node);
+	       m->cap * sizeof(struct base_ppm_node);
 }
 
 const struct model_ops model_ppm = {

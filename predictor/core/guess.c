@@ -41,7 +41,7 @@ enum {
 enum { NEAR_MAX = 5, NEAR_OTHER = 6, NEAR_BEHIND = 7 };
 
 /* A name, and whether the walk has left the directory where it began. */
-struct walk {
+struct guess_walk {
 	uint32_t dir, rank;
 	bool other;
 };
@@ -128,8 +128,8 @@ static uint8_t guess_needs(
 	return needs;
 }
 
-static unsigned guess_near(
-    const struct dir *d, const struct walk *w, uint32_t distance, bool by_order)
+static unsigned guess_near(const struct dir *d, const struct guess_walk *w,
+    uint32_t distance, bool by_order)
 {
 	unsigned near = log_bucket(distance);
 
@@ -158,7 +158,7 @@ void guess_about(const struct predictor *p, const struct dir *d,
 }
 
 static void guess_one(struct predictor *p, struct stream *s,
-    const struct walk *w, uint32_t run, uint32_t distance, uint64_t kinds)
+    const struct guess_walk *w, uint32_t run, uint32_t distance, uint64_t kinds)
 {
 	const struct dir *d = names_at(p->names, w->dir);
 	uint32_t object = d->list[w->rank];
@@ -189,7 +189,8 @@ static void guess_one(struct predictor *p, struct stream *s,
 }
 
 /* Goes down if the name is a directory whose listing is known. */
-static bool walk_down(struct predictor *p, struct stream *s, struct walk *w)
+static bool walk_down(
+    struct predictor *p, struct stream *s, struct guess_walk *w)
 {
 	uint32_t object = names_at(p->names, w->dir)->list[w->rank], below;
 	const struct dir *d;
@@ -204,14 +205,14 @@ static bool walk_down(struct predictor *p, struct stream *s, struct walk *w)
 		want_listing(p, s, below);
 		return false;
 	}
-	*w = (struct walk){below, names_begin(d, s->by_order), true};
+	*w = (struct guess_walk){below, names_begin(d, s->by_order), true};
 	return true;
 }
 
 /* Goes on to the next name; at the end of a directory, if the walk may leave
  * it, to the next name above. */
-static bool walk_on(
-    struct predictor *p, const struct stream *s, struct walk *w, bool leave)
+static bool walk_on(struct predictor *p, const struct stream *s,
+    struct guess_walk *w, bool leave)
 {
 	for (int i = 0; i < UP_MAX; i++) {
 		const struct dir *d = names_at(p->names, w->dir), *up;
@@ -229,7 +230,7 @@ static bool walk_on(
 		if (object == OBJECT_NONE || !up->list ||
 		    objects_at(p->objects, object)->rank >= up->n)
 			return false;
-		*w = (struct walk){
+		*w = (struct guess_walk){
 		    d->parent, objects_at(p->objects, object)->rank, true};
 	}
 	return false;
@@ -311,7 +312,7 @@ static void count_use(
 }
 
 /* Whether the name is worth a guess: in a run, only kinds in play are. */
-static bool in_play(const struct predictor *p, const struct walk *w,
+static bool in_play(const struct predictor *p, const struct guess_walk *w,
     uint32_t run, uint64_t kinds)
 {
 	uint32_t object = names_at(p->names, w->dir)->list[w->rank];
@@ -325,7 +326,7 @@ static bool in_play(const struct predictor *p, const struct walk *w,
 static void guess_ahead(struct predictor *p, struct stream *s,
     const struct object *o, uint32_t run, uint32_t depth, uint64_t kinds)
 {
-	struct walk w = {o->dir, o->rank, false};
+	struct guess_walk w = {o->dir, o->rank, false};
 	uint32_t skipped = 0;
 	bool leave = run >= WALK_MIN;
 
@@ -345,7 +346,7 @@ static void guess_behind(struct predictor *p, struct stream *s,
     const struct object *o, uint32_t run, uint64_t kinds)
 {
 	for (uint32_t i = 1; i <= BEHIND && i <= o->rank; i++) {
-		struct walk back = {o->dir, o->rank - i, false};
+		struct guess_walk back = {o->dir, o->rank - i, false};
 
 		guess_one(p, s, &back, run, i, kinds);
 	}

@@ -20,9 +20,9 @@ enum {
 	PROBES = 64,
 };
 
-struct dir {
-	LIST_ENTRY(dir) hash_link;
-	TAILQ_ENTRY(dir) link; /* the one used last comes first */
+struct nameindex_dir {
+	LIST_ENTRY(nameindex_dir) hash_link;
+	TAILQ_ENTRY(nameindex_dir) link; /* the one used last comes first */
 	uint64_t key;
 	uint32_t n;
 	uint32_t mask;   /* of the slots */
@@ -30,8 +30,8 @@ struct dir {
 	struct nameindex_name names[];
 };
 
-LIST_HEAD(dir_list, dir);
-TAILQ_HEAD(dir_queue, dir);
+LIST_HEAD(dir_list, nameindex_dir);
+TAILQ_HEAD(dir_queue, nameindex_dir);
 
 /* A directory takes as much as so many names, even an empty one. */
 enum { DIR_NAMES = 3 };
@@ -54,7 +54,7 @@ struct nameindex *nameindex_new(size_t names_max)
 	return ix;
 }
 
-static void dir_drop(struct nameindex *ix, struct dir *d)
+static void dir_drop(struct nameindex *ix, struct nameindex_dir *d)
 {
 	LIST_REMOVE(d, hash_link);
 	TAILQ_REMOVE(&ix->dirs, d, link);
@@ -65,7 +65,7 @@ static void dir_drop(struct nameindex *ix, struct dir *d)
 
 void nameindex_free(struct nameindex *ix)
 {
-	struct dir *d;
+	struct nameindex_dir *d;
 
 	if (!ix)
 		return;
@@ -134,9 +134,9 @@ static struct dir_list *bucket(struct nameindex *ix, uint64_t key)
 	return &ix->buckets[hash_number(key) % BUCKETS];
 }
 
-static struct dir *dir_find(const struct nameindex *ix, uint64_t key)
+static struct nameindex_dir *dir_find(const struct nameindex *ix, uint64_t key)
 {
-	struct dir *d;
+	struct nameindex_dir *d;
 
 	LIST_FOREACH (d, bucket((struct nameindex *)ix, key), hash_link)
 		if (d->key == key)
@@ -155,7 +155,7 @@ static bool is_part(const struct nameindex_name *n, uint32_t word)
 }
 
 /* A word that many names have is kept for the first of them. */
-static void slot_put(struct dir *d, uint32_t word, uint16_t number)
+static void slot_put(struct nameindex_dir *d, uint32_t word, uint16_t number)
 {
 	uint32_t i = word & d->mask;
 	unsigned same = 0;
@@ -174,10 +174,10 @@ static void slot_put(struct dir *d, uint32_t word, uint16_t number)
 	}
 }
 
-static struct dir *dir_new(size_t n)
+static struct nameindex_dir *dir_new(size_t n)
 {
 	size_t slots = 16, size;
-	struct dir *d;
+	struct nameindex_dir *d;
 
 	while (slots < n * 4)
 		slots *= 2;
@@ -194,7 +194,7 @@ static struct dir *dir_new(size_t n)
 void nameindex_put(struct nameindex *ix, uint64_t dir,
     const struct nameindex_name *names, size_t n)
 {
-	struct dir *d = dir_find(ix, dir);
+	struct nameindex_dir *d = dir_find(ix, dir);
 
 	if (d)
 		dir_drop(ix, d);
@@ -224,7 +224,7 @@ void nameindex_put(struct nameindex *ix, uint64_t dir,
 size_t nameindex_find(struct nameindex *ix, uint64_t dir, uint32_t word,
     struct nameindex_hit hits[NAMEINDEX_HITS])
 {
-	struct dir *d = dir_find(ix, dir);
+	struct nameindex_dir *d = dir_find(ix, dir);
 	uint32_t i = d ? word & d->mask : 0;
 	size_t n = 0;
 

@@ -23,7 +23,7 @@ enum {
 	SHORT_DATA = 64,
 };
 
-struct scan {
+struct tokens_scan {
 	const unsigned char *data;
 	size_t len;
 	bool text;
@@ -46,7 +46,7 @@ uint32_t name_hash32(const char *name, size_t len)
 
 /* How many bytes of a name stand there; 0: none. Where there are NULs, what is
  * not ASCII has to be UTF-8: other bytes there are hardly letters. */
-static size_t name_bytes(const struct scan *s, size_t i)
+static size_t name_bytes(const struct tokens_scan *s, size_t i)
 {
 	unsigned char c = s->data[i];
 
@@ -212,7 +212,7 @@ static void put_word(struct tokens *t, struct run *r, struct token first)
 	put_parts(t, r->at, r->len, '.', first);
 }
 
-static void take_run(struct scan *s, struct run r)
+static void take_run(struct tokens_scan *s, struct run r)
 {
 	struct tokens *t = s->out;
 	struct token first;
@@ -248,14 +248,14 @@ static bool is_quote(unsigned char c)
 
 /* The length that stands before it, as before strings of some formats: what
  * follows them is not a part of them. */
-static size_t counted(const struct scan *s, size_t begin, size_t len)
+static size_t counted(const struct tokens_scan *s, size_t begin, size_t len)
 {
 	size_t n = begin > 0 ? s->data[begin - 1] : 0;
 
 	return n >= 2 && n <= len ? n : 0;
 }
 
-static void find_run(struct scan *s, size_t begin, size_t *end)
+static void find_run(struct tokens_scan *s, size_t begin, size_t *end)
 {
 	struct run r = {
 	    .at = (const char *)s->data + begin, .len = *end - begin};
@@ -276,7 +276,7 @@ static void find_run(struct scan *s, size_t begin, size_t *end)
 }
 
 /* The end of the run that begins there. */
-static size_t run_end(const struct scan *s, size_t i)
+static size_t run_end(const struct tokens_scan *s, size_t i)
 {
 	size_t n;
 
@@ -286,7 +286,7 @@ static size_t run_end(const struct scan *s, size_t i)
 }
 
 /* Whether enough bytes are in runs that are no chance. */
-static bool has_words(const struct scan *s)
+static bool has_words(const struct tokens_scan *s)
 {
 	size_t sure = 0;
 
@@ -302,7 +302,7 @@ static bool has_words(const struct scan *s)
 
 void tokens_scan(struct tokens *t, const void *data, size_t len)
 {
-	struct scan s = {.data = data, .len = len, .out = t};
+	struct tokens_scan s = {.data = data, .len = len, .out = t};
 
 	t->n = t->words = 0;
 	if (len == 0)

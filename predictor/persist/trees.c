@@ -79,7 +79,7 @@ enum tree_step trees_step(
 	return TREE_PROGRAM;
 }
 
-struct tree {
+struct trees_entry {
 	struct predictor_tree t;
 	uint32_t root;
 	uint32_t used_at; /* event of its last use, about */
@@ -90,7 +90,7 @@ struct trees_list {
 	struct trees_at at;
 	struct trails_at walk;
 	struct keymap *map; /* root and owner → tree */
-	struct tree *trees;
+	struct trees_entry *trees;
 	uint32_t n, cap;
 	uint32_t run, program; /* trees that go on, or NOT_COUNTED */
 	uint32_t *newest;      /* a heap of trees, the oldest one first */
@@ -115,8 +115,8 @@ static uint32_t list_tree(struct trees_list *l, uint32_t root)
 		return l->trees[i].t.root == object ? i : NOT_COUNTED;
 	if (!VEC_ROOM(l->trees, l->cap, l->n) || keymap_put(l->map, key, l->n))
 		return KEYMAP_NONE;
-	l->trees[l->n] =
-	    (struct tree){.root = root, .owner = l->at.owner, .t.root = object};
+	l->trees[l->n] = (struct trees_entry){
+	    .root = root, .owner = l->at.owner, .t.root = object};
 	return l->n++;
 }
 
@@ -124,7 +124,7 @@ static uint32_t list_tree(struct trees_list *l, uint32_t root)
 static uint32_t list_begin(struct trees_list *l, uint32_t root, uint32_t now)
 {
 	uint32_t i = list_tree(l, root);
-	struct tree *t;
+	struct trees_entry *t;
 
 	if (i == KEYMAP_NONE || i == NOT_COUNTED)
 		return i;
@@ -210,7 +210,7 @@ static void heap_add(struct trees_list *l, uint32_t tree)
 		heap_swap(l, at, (at - 1) / 2);
 }
 
-static void tree_fill(const struct predictor *p, struct tree *t)
+static void tree_fill(const struct predictor *p, struct trees_entry *t)
 {
 	const struct object *o = objects_at(p->objects, t->root);
 

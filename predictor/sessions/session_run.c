@@ -32,7 +32,7 @@ enum {
 /* How often steps are looked at that may be told again. */
 #define LOOK_NS 250000000u
 
-struct item {
+struct session_run_item {
 	struct session_step step;
 	uint32_t use;     /* its index in `uses`, if used */
 	uint32_t told_ms; /* when it was told the last time */
@@ -42,10 +42,10 @@ struct item {
 };
 
 struct session_run {
-	struct item *items;       /* the plan, then what else is used */
-	struct session_use *uses; /* in the order of first use */
-	struct keymap *map;       /* object → item */
-	uint32_t limit;           /* of uses */
+	struct session_run_item *items; /* the plan, then what else is used */
+	struct session_use *uses;       /* in the order of first use */
+	struct keymap *map;             /* object → item */
+	uint32_t limit;                 /* of uses */
 	uint32_t nplan, nitems, nuses;
 	uint32_t pos;  /* the step behind the furthest one that came true */
 	uint32_t next; /* the first step that was not told yet */
@@ -101,7 +101,7 @@ size_t session_run_bytes(const struct session_run *r)
 	       r->limit * sizeof(*r->uses) + keymap_memory_bytes(r->map);
 }
 
-static struct item *run_item(struct session_run *r, uint32_t object)
+static struct session_run_item *run_item(struct session_run *r, uint32_t object)
 {
 	uint32_t i = keymap_get(r->map, object);
 
@@ -110,7 +110,7 @@ static struct item *run_item(struct session_run *r, uint32_t object)
 	if (r->nuses == r->limit || keymap_put(r->map, object, r->nitems))
 		return NULL;
 	i = r->nitems++;
-	r->items[i] = (struct item){.step.object = object};
+	r->items[i] = (struct session_run_item){.step.object = object};
 	return &r->items[i];
 }
 
@@ -146,7 +146,7 @@ static void run_move(struct session_run *r, uint32_t i)
 bool session_run_use(struct session_run *r, uint32_t object, uint8_t needs,
     const struct session_span *read)
 {
-	struct item *x = run_item(r, object);
+	struct session_run_item *x = run_item(r, object);
 	uint32_t i;
 
 	if (!x || (!x->used && r->nuses == r->limit))
@@ -197,7 +197,7 @@ static float run_trust(const struct session_run *r)
 static void run_tell(
     struct session_run *r, uint32_t i, uint64_t now_ns, struct session_due *out)
 {
-	struct item *x = &r->items[i];
+	struct session_run_item *x = &r->items[i];
 
 	out->step = x->step;
 	out->step.p *= run_trust(r);
@@ -222,7 +222,7 @@ static size_t run_again(
 	if (end > r->next)
 		end = r->next;
 	for (uint32_t i = r->pos; i < end && n < max; i++) {
-		const struct item *x = &r->items[i];
+		const struct session_run_item *x = &r->items[i];
 
 		if (!x->used && x->told > 0 && x->told < TELLS &&
 		    (x->early || now_ms - x->told_ms >= after_ms))

@@ -16,7 +16,7 @@ enum { ACTORS = 64 };
 #define SILENT_NS UINT64_C(60000000000)
 
 /* A user of a client in a file system, and the session that goes on. */
-struct actor {
+struct sessions_actor {
 	uint64_t client, uid, space; /* client 0: free */
 	uint64_t began_ns, last_ns;  /* of the session, and its last reply */
 	uint64_t refresh_ns;         /* of the last event, or of all sessions */
@@ -28,7 +28,7 @@ struct actor {
 
 struct sessions {
 	struct session_book books[SESSION_BOOKS];
-	struct actor actors[ACTORS];
+	struct sessions_actor actors[ACTORS];
 	uint32_t nbooks, nruns;
 	uint32_t limit;
 	uint32_t numbers; /* sessions up to now */
@@ -57,7 +57,7 @@ static void book_clear(struct session_book *b)
 	*b = (struct session_book){0};
 }
 
-static void actor_end(struct sessions *ss, struct actor *a)
+static void actor_end(struct sessions *ss, struct sessions_actor *a)
 {
 	if (!a->run)
 		return;
@@ -166,7 +166,7 @@ static int walk_runs(const struct sessions *ss, sessions_each each, void *ctx)
 	int ret = 0;
 
 	for (int i = 0; i < ACTORS && !ret; i++) {
-		const struct actor *a = &ss->actors[i];
+		const struct sessions_actor *a = &ss->actors[i];
 		struct session_record r;
 
 		if (!a->run)
@@ -249,7 +249,7 @@ static uint32_t runs_like(const struct sessions *ss, const struct objects *os,
 	uint32_t n = 0;
 
 	for (int i = 0; i < ACTORS; i++) {
-		const struct actor *a = &ss->actors[i];
+		const struct sessions_actor *a = &ss->actors[i];
 		struct session_record r;
 
 		if (!a->run || a->uid != of->uid || a->space != of->space)
@@ -318,7 +318,7 @@ bool sessions_merge(struct sessions *ss, const struct objects *os, uint64_t uid,
 }
 
 /* The session that goes on gets the plan that it began without. */
-static void actor_replan(struct sessions *ss, struct actor *a)
+static void actor_replan(struct sessions *ss, struct sessions_actor *a)
 {
 	struct session_book *b = book_find(ss, a->uid, a->space);
 	struct session_record r = session_run_record(a->run, ss->event);
@@ -347,7 +347,7 @@ static void actor_replan(struct sessions *ss, struct actor *a)
 void sessions_replan(struct sessions *ss, uint64_t uid)
 {
 	for (int i = 0; i < ACTORS; i++) {
-		struct actor *a = &ss->actors[i];
+		struct sessions_actor *a = &ss->actors[i];
 
 		if (a->run && a->uid == uid && !a->told &&
 		    session_run_is_free(a->run))
@@ -386,7 +386,7 @@ void sessions_forget(struct sessions *ss, uint64_t uid)
 /* ---- sessions --------------------------------------------------------- */
 
 /* The session is over: it is kept if it is long enough. */
-static void actor_keep(struct sessions *ss, struct actor *a)
+static void actor_keep(struct sessions *ss, struct sessions_actor *a)
 {
 	struct session_record r;
 
@@ -402,13 +402,14 @@ static void actor_keep(struct sessions *ss, struct actor *a)
 	actor_end(ss, a);
 }
 
-static bool actor_is(const struct actor *a, const struct predictor_obs *o)
+static bool actor_is(
+    const struct sessions_actor *a, const struct predictor_obs *o)
 {
 	return a->client == o->client && a->uid == o->uid &&
 	       a->space == o->space;
 }
 
-static struct actor *actor_find(
+static struct sessions_actor *actor_find(
     struct sessions *ss, const struct predictor_obs *o)
 {
 	/* Most likely it is the actor of the last event. */
@@ -425,10 +426,10 @@ static struct actor *actor_find(
 
 /* A free slot, or that of the actor that was silent for longest; NULL if none
  * was silent for long enough. */
-static struct actor *actor_new(
+static struct sessions_actor *actor_new(
     struct sessions *ss, const struct predictor_obs *o)
 {
-	struct actor *a = &ss->actors[0];
+	struct sessions_actor *a = &ss->actors[0];
 
 	for (int i = 0; i < ACTORS && a->client; i++)
 		if (!ss->actors[i].client || ss->actors[i].last_ns < a->last_ns)
@@ -436,7 +437,7 @@ static struct actor *actor_new(
 	if (a->client && o->now_ns < a->last_ns + SILENT_NS)
 		return NULL;
 	actor_keep(ss, a);
-	*a = (struct actor){
+	*a = (struct sessions_actor){
 	    .client = o->client, .uid = o->uid, .space = o->space};
 	return a;
 }
@@ -444,12 +445,12 @@ static struct actor *actor_new(
 /* Ends the oldest session if too many go on. */
 static void runs_room(struct sessions *ss)
 {
-	struct actor *oldest = NULL;
+	struct sessions_actor *oldest = NULL;
 
 	if (ss->nruns < SESSION_RUNS)
 		return;
 	for (int i = 0; i < ACTORS; i++) {
-		struct actor *a = &ss->actors[i];
+		struct sessions_actor *a = &ss->actors[i];
 
 		if (a->run && (!oldest || a->began_ns < oldest->began_ns))
 			oldest = a;
@@ -458,7 +459,8 @@ static void runs_room(struct sessions *ss)
 }
 
 /* A session begins: it gets its plan, and a number that is not 0. */
-static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
+static void actor_begin(
+    struct sessions *ss, struct sessions_actor *a, uint64_t now_ns)
 {
 	struct session_book *b;
 	struct session_step *plan = NULL;
@@ -481,7 +483,7 @@ static void actor_begin(struct sessions *ss, struct actor *a, uint64_t now_ns)
 void sessions_mounted(struct sessions *ss, uint64_t client, uint64_t space)
 {
 	for (int i = 0; i < ACTORS; i++) {
-		struct actor *a = &ss->actors[i];
+		struct sessions_actor *a = &ss->actors[i];
 
 		if (a->client != client || a->space != space)
 			continue;
@@ -494,7 +496,7 @@ void sessions_event(struct sessions *ss, const struct predictor_obs *o,
     uint32_t object, uint8_t needs, uint32_t event)
 {
 	struct session_span read = {0, 0};
-	struct actor *a;
+	struct sessions_actor *a;
 
 	ss->now = 0;
 	ss->event = event;
@@ -535,17 +537,19 @@ uint32_t sessions_now(const struct sessions *ss)
 
 /* The actor whose session has this number and is told; NULL if there is none.
  */
-static struct actor *actor_of(const struct sessions *ss, uint32_t session)
+static struct sessions_actor *actor_of(
+    const struct sessions *ss, uint32_t session)
 {
 	for (int i = 0; i < ACTORS; i++)
 		if (ss->actors[i].session == session && ss->actors[i].told)
-			return (struct actor *)(uintptr_t)&ss->actors[i];
+			return (
+			    struct sessions_actor *)(uintptr_t)&ss->actors[i];
 	return NULL;
 }
 
 bool sessions_goes_on(const struct sessions *ss, uint32_t session)
 {
-	const struct actor *a = actor_of(ss, session);
+	const struct sessions_actor *a = actor_of(ss, session);
 
 	return a && !session_run_done(a->run);
 }
@@ -553,7 +557,7 @@ bool sessions_goes_on(const struct sessions *ss, uint32_t session)
 size_t sessions_due(struct sessions *ss, uint32_t session, uint64_t now_ns,
     struct session_due *out, size_t max)
 {
-	struct actor *a = actor_of(ss, session);
+	struct sessions_actor *a = actor_of(ss, session);
 	size_t n;
 
 	if (!a)

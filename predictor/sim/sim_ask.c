@@ -43,7 +43,7 @@ void sim_want_listing(struct sim *s, uint32_t dir, uint32_t run)
 	if (!VEC_ROOM(s->listings, s->cap_listings, s->nlistings))
 		return;
 	s->listings[s->nlistings++] =
-	    (struct listing){s->now_s + s->opt->rtt_s, dir, run};
+	    (struct sim_listing){s->now_s + s->opt->rtt_s, dir, run};
 }
 
 bool sim_is_listed(const struct sim *s, uint32_t file)
@@ -218,7 +218,7 @@ static void sim_deliver_listing(struct sim *s, uint32_t dir, uint32_t run)
 
 static void sim_deliver_next(struct sim *s)
 {
-	const struct listing *l = &s->listings[s->listings_done++];
+	const struct sim_listing *l = &s->listings[s->listings_done++];
 
 	sim_deliver_listing(s, l->dir, l->run);
 }

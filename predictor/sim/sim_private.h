@@ -47,7 +47,7 @@ struct player {
 };
 
 /* A directory whose listing is on its way to the predictor. */
-struct listing {
+struct sim_listing {
 	double arrival_s;
 	uint32_t dir;
 	uint32_t run; /* its names are those of that time */
@@ -75,7 +75,7 @@ struct sim {
 	bool *seen;          /* files */
 	uint32_t *listed;    /* directories: in which run, plus 1 */
 	bool *placed;        /* directories */
-	struct listing *listings;
+	struct sim_listing *listings;
 	uint32_t cap_listings;
 	size_t nlistings, listings_done;
 	double link_free_s, now_s;

@@ -13,14 +13,14 @@
 /* Probabilities that were told are counted in so many steps. */
 enum { TOLD = 20 };
 
-struct cell {
+struct calib_cell {
 	float hits, n;
 };
 
 struct calib {
-	struct cell fine[CALIB_CELLS];
-	struct cell parents[CALIB_PARENTS];
-	struct cell told[TOLD];
+	struct calib_cell fine[CALIB_CELLS];
+	struct calib_cell parents[CALIB_PARENTS];
+	struct calib_cell told[TOLD];
 };
 
 struct calib *calib_new(void)
@@ -35,14 +35,14 @@ void calib_free(struct calib *c)
 
 float calib_p(const struct calib *c, calib_cell cell, float prior)
 {
-	const struct cell *f = &c->fine[cell];
-	const struct cell *up = &c->parents[cell / CALIB_FINE];
+	const struct calib_cell *f = &c->fine[cell];
+	const struct calib_cell *up = &c->parents[cell / CALIB_FINE];
 	float p = (up->hits + LEAN_PRIOR * prior) / (up->n + LEAN_PRIOR);
 
 	return (f->hits + LEAN_PARENT * p) / (f->n + LEAN_PARENT);
 }
 
-static void cell_learn(struct cell *c, int hit)
+static void cell_learn(struct calib_cell *c, int hit)
 {
 	if (c->n >= CALIB_OUTCOMES) {
 		c->hits /= 2;
@@ -68,7 +68,7 @@ static int told_step(float p)
 /* Which share of step `i` came true; the middle of the step is the prior. */
 static float told_share(const struct calib *c, int i)
 {
-	const struct cell *t = &c->told[i];
+	const struct calib_cell *t = &c->told[i];
 	float said = ((float)i + 0.5f) / TOLD;
 
 	return (t->hits + LEAN_TOLD * said) / (t->n + LEAN_TOLD);
@@ -104,9 +104,9 @@ void calib_get(const struct calib *c, calib_cell cell, float *hits, float *n)
 /* A parent becomes the sum of its cells, up to CALIB_OUTCOMES. */
 void calib_set(struct calib *c, calib_cell cell, float hits, float n)
 {
-	struct cell *up = &c->parents[cell / CALIB_FINE];
+	struct calib_cell *up = &c->parents[cell / CALIB_FINE];
 
-	c->fine[cell] = (struct cell){hits, n};
+	c->fine[cell] = (struct calib_cell){hits, n};
 	up->hits += hits;
 	up->n += n;
 	if (up->n > CALIB_OUTCOMES) {

@@ -20,18 +20,18 @@ enum {
 };
 
 /* `count` equal pieces, `stride` from start to start. All in blocks. */
-struct piece {
+struct extents_piece {
 	uint32_t at, length, count;
 	int32_t stride;
 };
 
 struct shape {
-	struct piece at[EXTENTS_MAX];
+	struct extents_piece at[EXTENTS_MAX];
 	uint8_t n;
 	bool random; /* there were more pieces */
 };
 
-struct file {
+struct extents_file {
 	uint32_t object;        /* UINT32_MAX: not in use */
 	struct shape now, last; /* of the present run, and the one before */
 	struct order now_order, last_order;
@@ -40,7 +40,7 @@ struct file {
 
 struct extents {
 	struct keymap *map;
-	struct file *files;
+	struct extents_file *files;
 	uint32_t n, cap, limit;
 	uint32_t hand;       /* the next file that gives way */
 	uint32_t runs;       /* up to now */
@@ -76,7 +76,7 @@ void extents_free(struct extents *e)
 	free(e);
 }
 
-static struct file *file_find(const struct extents *e, uint32_t object)
+static struct extents_file *file_find(const struct extents *e, uint32_t object)
 {
 	uint32_t at = keymap_get(e->map, object);
 
@@ -89,13 +89,13 @@ static void order_forget(struct extents *e, struct order *o)
 	order_clear(o);
 }
 
-static void file_forget(struct extents *e, struct file *f)
+static void file_forget(struct extents *e, struct extents_file *f)
 {
 	order_forget(e, &f->now_order);
 	order_forget(e, &f->last_order);
 }
 
-static struct file *file_make(struct extents *e, uint32_t object)
+static struct extents_file *file_make(struct extents *e, uint32_t object)
 {
 	uint32_t at;
 
@@ -125,7 +125,7 @@ static struct file *file_make(struct extents *e, uint32_t object)
 
 /* A run is over. Its order becomes the last one, unless the file is random and
  * the run read only a few pieces of it. */
-static void orders_turn(struct extents *e, struct file *f)
+static void orders_turn(struct extents *e, struct extents_file *f)
 {
 	if (f->last.random && order_count(&f->now_order) < ORDER_LEAST &&
 	    order_count(&f->last_order) > 0) {
@@ -140,10 +140,10 @@ static void orders_turn(struct extents *e, struct file *f)
 }
 
 /* Orders are large: when there are too many, those of other files go. */
-static void orders_trim(struct extents *e, const struct file *but)
+static void orders_trim(struct extents *e, const struct extents_file *but)
 {
 	for (uint32_t i = 0; i < e->n; i++) {
-		struct file *f = &e->files[e->order_hand++ % e->n];
+		struct extents_file *f = &e->files[e->order_hand++ % e->n];
 
 		if (e->order_bytes <= (size_t)e->limit * ORDER_SHARE)
 			return;
@@ -153,7 +153,7 @@ static void orders_trim(struct extents *e, const struct file *but)
 }
 
 static void order_read(
-    struct extents *e, struct file *f, uint32_t at, uint32_t length)
+    struct extents *e, struct extents_file *f, uint32_t at, uint32_t length)
 {
 	uint16_t cap = f->now_order.cap;
 
@@ -165,7 +165,7 @@ static void order_read(
 
 void extents_begin(struct extents *e, uint32_t object)
 {
-	struct file *f = file_find(e, object);
+	struct extents_file *f = file_find(e, object);
 
 	if (!f || f->now.n == 0)
 		return;
@@ -178,7 +178,7 @@ void extents_begin(struct extents *e, uint32_t object)
 
 /* Joins the blocks with the piece if it has them, or they lie right before or
  * behind it; false if not. */
-static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
+static bool piece_join(struct extents_piece *p, uint32_t at, uint32_t length)
 {
 	uint32_t end = at + length, had = p->at + p->length;
 
@@ -199,7 +199,8 @@ static bool piece_join(struct piece *p, uint32_t at, uint32_t length)
 }
 
 /* From one single piece to an equal one; 0 if they are not. */
-static int64_t piece_stride(const struct piece *a, const struct piece *b)
+static int64_t piece_stride(
+    const struct extents_piece *a, const struct extents_piece *b)
 {
 	return a->count == 1 && b->count == 1 && a->length == b->length
 		   ? (int64_t)b->at - a->at
@@ -210,7 +211,7 @@ static int64_t piece_stride(const struct piece *a, const struct piece *b)
  * row. Two do not make one, because reads out of order would look like it. */
 static void shape_fold(struct shape *t)
 {
-	struct piece *a, *b = &t->at[t->n - 1];
+	struct extents_piece *a, *b = &t->at[t->n - 1];
 	int64_t stride;
 
 	if (t->n >= 2) {
@@ -239,7 +240,7 @@ static void shape_fold(struct shape *t)
 static void shape_unite(struct shape *t, int i)
 {
 	for (int j = t->n - 1; j >= 0; j--) {
-		const struct piece *b = &t->at[j];
+		const struct extents_piece *b = &t->at[j];
 
 		if (j == i || b->count > 1 || t->at[i].count > 1 ||
 		    !piece_join(&t->at[i], b->at, b->length))
@@ -264,7 +265,8 @@ static void shape_add(struct shape *t, uint32_t at, uint32_t length)
 		t->random = true;
 		return;
 	}
-	t->at[t->n++] = (struct piece){.at = at, .length = length, .count = 1};
+	t->at[t->n++] =
+	    (struct extents_piece){.at = at, .length = length, .count = 1};
 	shape_fold(t);
 }
 
@@ -279,7 +281,7 @@ static uint32_t blocks(uint64_t bytes)
 void extents_read(struct extents *e, uint32_t object, uint64_t offset_bytes,
     uint32_t count_bytes, uint32_t first_bytes)
 {
-	struct file *f = file_find(e, object);
+	struct extents_file *f = file_find(e, object);
 	uint32_t at = blocks(offset_bytes - offset_bytes % EXTENT_BLOCK);
 	uint32_t length =
 	    blocks((uint64_t)count_bytes + offset_bytes % EXTENT_BLOCK);
@@ -304,7 +306,7 @@ void extents_read(struct extents *e, uint32_t object, uint64_t offset_bytes,
 size_t extents_get(const struct extents *e, uint32_t object,
     struct predictor_extent *out, size_t max)
 {
-	const struct file *f = file_find(e, object);
+	const struct extents_file *f = file_find(e, object);
 	const struct shape *t;
 	size_t n = 0;
 
@@ -312,7 +314,7 @@ size_t extents_get(const struct extents *e, uint32_t object,
 		return 0;
 	t = f->last.n > 0 ? &f->last : &f->now;
 	for (; !t->random && n < t->n && n < max; n++) {
-		const struct piece *p = &t->at[n];
+		const struct extents_piece *p = &t->at[n];
 
 		out[n].offset_bytes = (uint64_t)p->at * EXTENT_BLOCK;
 		out[n].stride_bytes = (int64_t)p->stride * EXTENT_BLOCK;
@@ -327,7 +329,7 @@ size_t extents_get(const struct extents *e, uint32_t object,
 void extents_set(struct extents *e, uint32_t object,
     const struct predictor_extent *in, size_t n)
 {
-	struct file *f = file_find(e, object);
+	struct extents_file *f = file_find(e, object);
 
 	if (!f)
 		f = file_make(e, object);
@@ -337,7 +339,7 @@ void extents_set(struct extents *e, uint32_t object,
 	f->last.random = false;
 	for (size_t i = 0; i < n && i < EXTENTS_MAX; i++)
 		f->last.at[f->last.n++] =
-		    (struct piece){.at = blocks(in[i].offset_bytes),
+		    (struct extents_piece){.at = blocks(in[i].offset_bytes),
 			.length = blocks(in[i].length_bytes),
 			.count = in[i].count,
 			.stride = (int32_t)(in[i].stride_bytes / EXTENT_BLOCK)};
@@ -345,7 +347,7 @@ void extents_set(struct extents *e, uint32_t object,
 
 uint32_t extents_run(const struct extents *e, uint32_t object)
 {
-	const struct file *f = file_find(e, object);
+	const struct extents_file *f = file_find(e, object);
 
 	return f ? f->run : 0;
 }
@@ -353,7 +355,7 @@ uint32_t extents_run(const struct extents *e, uint32_t object)
 /* The order of the last run, or of the present one if that is the first. */
 static const struct order *order_of(const struct extents *e, uint32_t object)
 {
-	const struct file *f = file_find(e, object);
+	const struct extents_file *f = file_find(e, object);
 
 	if (!f)
 		return NULL;
@@ -381,7 +383,7 @@ size_t extents_order_pack(
 bool extents_order_set(
     struct extents *e, uint32_t object, const void *bytes, size_t len)
 {
-	struct file *f = file_find(e, object);
+	struct extents_file *f = file_find(e, object);
 	struct order o = {0};
 
 	if (!order_set(&o, bytes, len))
@@ -412,7 +414,7 @@ size_t extents_count(const struct extents *e)
 
 void extents_drop(struct extents *e, uint32_t object)
 {
-	struct file *f = file_find(e, object);
+	struct extents_file *f = file_find(e, object);
 
 	if (!f)
 		return;

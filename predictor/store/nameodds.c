@@ -38,13 +38,13 @@ enum { SET_RUN = 3, SET_BELOW = 4, SETS = 5, RUN_LONG = 8 };
 #define X_MAX       8.0f
 #define WEIGHT_MAX  1.2f
 
-struct slot {
+struct nameodds_slot {
 	uint16_t p; /* of 65535 */
 	uint8_t n, tag;
 };
 
 struct nameodds {
-	struct slot slots[SLOTS];
+	struct nameodds_slot slots[SLOTS];
 	/* The last row is that of the place. */
 	float weights[SETS][NAMEODDS_CONTEXTS + 1][LEVELS];
 	float bias[SETS];
@@ -137,10 +137,10 @@ static void ship(struct nameodds *o, const struct shipped *x)
 	    [NAMEODDS_SHARE] = {text_number, text_number}};
 	uint32_t h = hash(read[x->context][0](x->a), read[x->context][1](x->b),
 	    (enum nameodds_context)x->context);
-	struct slot *s = &o->slots[h % SLOTS];
+	struct nameodds_slot *s = &o->slots[h % SLOTS];
 
 	if (s->n <= x->n)
-		*s = (struct slot){.p = (uint16_t)(x->p * 257),
+		*s = (struct nameodds_slot){.p = (uint16_t)(x->p * 257),
 		    .n = x->n,
 		    .tag = (uint8_t)(h >> 24)};
 }
@@ -233,7 +233,7 @@ static void inputs_get(const struct nameodds *o,
     const struct nameodds_seen *seen, struct inputs *in)
 {
 	for (int i = 0; i < NAMEODDS_CONTEXTS; i++) {
-		const struct slot *s = &o->slots[seen->slot[i]];
+		const struct nameodds_slot *s = &o->slots[seen->slot[i]];
 		bool own = s->n > 0 && s->tag == seen->tag[i];
 
 		in->level[i] = own ? level(s->n) : 0;
@@ -266,7 +266,7 @@ float nameodds_p(const struct nameodds *o, const struct nameodds_about *about,
 	return inputs_mix(o, seen->set, &in);
 }
 
-static void slot_learn(struct slot *s, uint8_t tag, bool hit)
+static void slot_learn(struct nameodds_slot *s, uint8_t tag, bool hit)
 {
 	float p;
 
@@ -275,7 +275,7 @@ static void slot_learn(struct slot *s, uint8_t tag, bool hit)
 		return;
 	}
 	if (s->tag != tag || s->n == 0)
-		*s = (struct slot){
+		*s = (struct nameodds_slot){
 		    .p = (uint16_t)(SLOT_P * UINT16_MAX), .tag = tag};
 	p = s->p;
 	p += ((hit ? UINT16_MAX : 0) - p) / ((float)s->n + SLOT_N);

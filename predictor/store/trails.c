@@ -19,15 +19,15 @@ enum {
 #define OBJECT_BITS ((1u << 25) - 1)
 #define NEEDS_BITS  63u
 
-struct entry {
+struct trails_entry {
 	uint32_t object : 25, needs : 6, begins : 1;
 	uint32_t earlier;
 };
 
-_Static_assert(sizeof(struct entry) == 8, "what an entry costs");
+_Static_assert(sizeof(struct trails_entry) == 8, "what an entry costs");
 
 struct chunk {
-	struct entry at[CHUNK];
+	struct trails_entry at[CHUNK];
 	uint32_t next, prev; /* chunks */
 	uint32_t begun_at;
 	uint16_t n, owner;
@@ -77,7 +77,7 @@ static struct chunk *place_chunk(const struct trails *t, uint32_t place)
 	return &t->chunks[place / CHUNK];
 }
 
-static struct entry *place_entry(const struct trails *t, uint32_t place)
+static struct trails_entry *place_entry(const struct trails *t, uint32_t place)
 {
 	return &t->chunks[place / CHUNK].at[place % CHUNK];
 }
@@ -106,7 +106,7 @@ uint8_t trails_needs(const struct trails *t, uint32_t place)
 
 void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs)
 {
-	struct entry *e = place_entry(t, place);
+	struct trails_entry *e = place_entry(t, place);
 
 	e->needs = (e->needs | needs) & NEEDS_BITS;
 }
@@ -300,10 +300,11 @@ uint32_t trails_append(
 		return TRAIL_NONE;
 	c = &t->chunks[chunk];
 	place = chunk * CHUNK + c->n;
-	c->at[c->n++] = (struct entry){.object = use->object & OBJECT_BITS,
-	    .needs = use->needs & NEEDS_BITS,
-	    .begins = use->begins,
-	    .earlier = use->last};
+	c->at[c->n++] =
+	    (struct trails_entry){.object = use->object & OBJECT_BITS,
+		.needs = use->needs & NEEDS_BITS,
+		.begins = use->begins,
+		.earlier = use->last};
 	prev = trails_prev(t, place);
 	if (prev != TRAIL_NONE)
 		pair_put(t, prev, place, false);
@@ -337,7 +338,7 @@ static void chunk_part(
 	part->ended_at =
 	    c->next == TRAIL_NONE ? UINT32_MAX : t->chunks[c->next].begun_at;
 	for (uint32_t i = 0; i < c->n; i++) {
-		const struct entry *e = &c->at[i];
+		const struct trails_entry *e = &c->at[i];
 
 		part->objects[i] = e->object;
 		part->needs[i] = (uint8_t)(e->needs | e->begins * TRAIL_BEGINS);

@@ -13,7 +13,7 @@
 
 enum { FIELDS = 5 };
 
-struct names {
+struct trace_name {
 	struct reader *r;
 	struct keymap *nth; /* (label, how-manieth run of it) → run */
 };
@@ -24,7 +24,7 @@ static uint64_t nth_key(const char *label, uint64_t n)
 }
 
 /* Numbers the runs of each label, from 1 on. */
-static int names_number(struct names *ns)
+static int names_number(struct trace_name *ns)
 {
 	const struct trace *t = ns->r->t;
 	uint32_t *runs = calloc(t->nlabels + 1, sizeof(*runs));
@@ -56,8 +56,8 @@ static void names_used(struct trace *t)
 }
 
 /* Adds a name that is there from that run on. */
-static const char *names_add(
-    struct names *ns, uint32_t from, char *path, uint64_t size_bytes, char type)
+static const char *names_add(struct trace_name *ns, uint32_t from, char *path,
+    uint64_t size_bytes, char type)
 {
 	struct trace *t = ns->r->t;
 	size_t nfiles = t->nfiles;
@@ -79,7 +79,7 @@ static const char *names_add(
 
 static const char *names_line(void *ctx, char *text)
 {
-	struct names *ns = ctx;
+	struct trace_name *ns = ctx;
 	char *f[FIELDS];
 	uint64_t nth, size_bytes;
 	uint32_t from = 0;
@@ -114,7 +114,7 @@ static void names_read(struct trace *t)
 
 int trace_read_names(struct reader *r, FILE *in, const char *name, char *err)
 {
-	struct names ns = {r, keymap_new()};
+	struct trace_name ns = {r, keymap_new()};
 	int ret;
 
 	if (names_number(&ns)) {

@@ -9,14 +9,14 @@
 enum { WAYS = 4, SETS = NAMEMAP_NAMES / WAYS };
 
 /* As large as a line of a processor's cache. */
-struct place {
+struct namemap_place {
 	uint64_t number; /* 0: none */
 	uint8_t len;
 	char name[NAMEMAP_LEN_MAX];
 };
 
 struct namemap {
-	struct place sets[SETS][WAYS];
+	struct namemap_place sets[SETS][WAYS];
 };
 
 struct namemap *namemap_new(void)
@@ -35,7 +35,8 @@ static size_t set_of(uint64_t number)
 	return (size_t)(number >> 32) % SETS;
 }
 
-static const struct place *find(const struct place *set, uint64_t number)
+static const struct namemap_place *find(
+    const struct namemap_place *set, uint64_t number)
 {
 	for (int i = 0; i < WAYS; i++)
 		if (set[i].number == number)
@@ -46,7 +47,7 @@ static const struct place *find(const struct place *set, uint64_t number)
 void namemap_put(
     struct namemap *m, uint64_t number, const char *name, size_t len)
 {
-	struct place *set = m->sets[set_of(number)];
+	struct namemap_place *set = m->sets[set_of(number)];
 
 	if (len == 0 || len > NAMEMAP_LEN_MAX || number == 0 ||
 	    find(set, number))
@@ -59,7 +60,7 @@ void namemap_put(
 
 const char *namemap_get(const struct namemap *m, uint64_t number, size_t *len)
 {
-	const struct place *at =
+	const struct namemap_place *at =
 	    number ? find(m->sets[set_of(number)], number) : NULL;
 
 	if (!at)

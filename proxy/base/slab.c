@@ -24,7 +24,7 @@ enum {
 	FIRST_PAGE = 1,
 };
 
-struct page {
+struct slab_page {
 	uint32_t prev, next; /* in a list; 0: none */
 	slab_ref idle;       /* free items, each with the next one */
 	uint16_t top;        /* grains given out so far */
@@ -33,7 +33,7 @@ struct page {
 
 struct slab {
 	unsigned char **chunks;
-	struct page *pages; /* of all chunks */
+	struct slab_page *pages; /* of all chunks */
 	size_t nchunks, room;
 	uint32_t npages;        /* given out so far */
 	uint32_t empty;         /* pages without an item */
@@ -86,7 +86,7 @@ static size_t class_of(size_t size)
 static bool slab_reserve(struct slab *s)
 {
 	size_t room = s->room ? s->room + s->room / 2 : 16;
-	struct page *pages;
+	struct slab_page *pages;
 	void *chunks;
 
 	if (s->nchunks < s->room)
@@ -128,7 +128,7 @@ static void list_add(struct slab *s, uint32_t *list, uint32_t at)
 
 static void list_remove(struct slab *s, uint32_t *list, uint32_t at)
 {
-	const struct page *p = &s->pages[at];
+	const struct slab_page *p = &s->pages[at];
 
 	if (p->prev)
 		s->pages[p->prev].next = p->next;
@@ -138,7 +138,7 @@ static void list_remove(struct slab *s, uint32_t *list, uint32_t at)
 		s->pages[p->next].prev = p->prev;
 }
 
-static bool page_has_room(const struct page *p, size_t c)
+static bool page_has_room(const struct slab_page *p, size_t c)
 {
 	return p->idle != 0 || p->top + c <= PAGE_GRAINS;
 }
@@ -155,7 +155,7 @@ static uint32_t page_new(struct slab *s, size_t c)
 			return 0;
 		at = s->npages++;
 	}
-	s->pages[at] = (struct page){0};
+	s->pages[at] = (struct slab_page){0};
 	list_add(s, &s->some[c], at);
 	return at;
 }
@@ -164,7 +164,7 @@ slab_ref slab_alloc(struct slab *s, size_t size)
 {
 	size_t c = class_of(size);
 	uint32_t at = s->some[c] ? s->some[c] : page_new(s, c);
-	struct page *p;
+	struct slab_page *p;
 	slab_ref ref;
 
 	if (!at)
@@ -189,7 +189,7 @@ void slab_free(struct slab *s, slab_ref ref, size_t size)
 {
 	size_t c = class_of(size);
 	uint32_t at = ref >> PAGE_SHIFT;
-	struct page *p = &s->pages[at];
+	struct slab_page *p = &s->pages[at];
 
 	assert(p->used > 0);
 	s->used -= c * GRAIN;

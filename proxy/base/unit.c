@@ -16,14 +16,14 @@
 /* Digits behind the point: a factor of 2^43 times 10^6 still fits. */
 #define DIGITS_MAX 6
 
-struct unit {
+struct unit_factor {
 	const char *name;
 	uint64_t factor;
 };
 
 struct units {
-	const struct unit *printed; /* rising; ends with NULL */
-	const struct unit *others;  /* that are understood; NULL: none */
+	const struct unit_factor *printed; /* rising; ends with NULL */
+	const struct unit_factor *others;  /* that are understood; NULL: none */
 	/* The factor of a word that is in neither; 0: it is none. */
 	uint64_t (*factor)(const char *word);
 	bool parts; /* "1h30m" */
@@ -31,7 +31,7 @@ struct units {
 
 /* K, M, G and T are powers of 1024, as they always were here; the ISO prefixes
  * in front of B are what ISO says, as in dd(1) and the like. */
-static const struct unit sizes[] = {
+static const struct unit_factor sizes[] = {
     {"", 1},
     {"K", UINT64_C(1) << 10},
     {"M", UINT64_C(1) << 20},
@@ -40,7 +40,7 @@ static const struct unit sizes[] = {
     {NULL, 0},
 };
 
-static const struct unit other_sizes[] = {
+static const struct unit_factor other_sizes[] = {
     {"B", 1},
     {"byte", 1},
     {"bytes", 1},
@@ -59,7 +59,7 @@ static const struct unit other_sizes[] = {
     {NULL, 0},
 };
 
-static const struct unit times[] = {
+static const struct unit_factor times[] = {
     {"us", 1},
     {"ms", 1000},
     {"s", 1000000},
@@ -70,7 +70,7 @@ static const struct unit times[] = {
 };
 
 /* Those of systemd.time(7). */
-static const struct unit other_times[] = {
+static const struct unit_factor other_times[] = {
     {"usec", 1},
     {"\xc2\xb5s", 1}, /* micro sign */
     {"\xce\xbcs", 1}, /* mu */
@@ -89,7 +89,7 @@ static const struct unit other_times[] = {
     {NULL, 0},
 };
 
-static const struct unit rates[] = {
+static const struct unit_factor rates[] = {
     {"bit", 1},
     {"kbit", 1000},
     {"mbit", 1000000},
@@ -97,8 +97,8 @@ static const struct unit rates[] = {
     {NULL, 0},
 };
 
-static const struct unit none[] = {{"", 1}, {NULL, 0}};
-static const struct unit percent[] = {{"%", 1}, {NULL, 0}};
+static const struct unit_factor none[] = {{"", 1}, {NULL, 0}};
+static const struct unit_factor percent[] = {{"%", 1}, {NULL, 0}};
 
 /* The power of 1000, or with an 'i' of 1024, at the start of a word. */
 static uint64_t take_prefix(const char **word)
@@ -123,11 +123,11 @@ static uint64_t take_prefix(const char **word)
 static uint64_t rate_factor(const char *word)
 {
 	static const char *const ends[] = {"", "/s", "/sec", "ps", NULL};
-	static const struct unit bases[] = {{"bits", 1}, {"bit", 1},
+	static const struct unit_factor bases[] = {{"bits", 1}, {"bit", 1},
 	    {"bytes", 8}, {"byte", 8}, {"b", 1}, {NULL, 0}};
 	uint64_t factor = take_prefix(&word);
 
-	for (const struct unit *u = bases; u->name; u++) {
+	for (const struct unit_factor *u = bases; u->name; u++) {
 		size_t len = strlen(u->name);
 
 		if (strncasecmp(word, u->name, len) != 0)
@@ -149,10 +149,10 @@ const struct units units_rate = {.printed = rates, .factor = rate_factor};
 
 static uint64_t find_factor(const struct units *units, const char *word)
 {
-	for (const struct unit *u = units->printed; u->name; u++)
+	for (const struct unit_factor *u = units->printed; u->name; u++)
 		if (strcasecmp(u->name, word) == 0)
 			return u->factor;
-	for (const struct unit *u = units->others; u && u->name; u++)
+	for (const struct unit_factor *u = units->others; u && u->name; u++)
 		if (strcasecmp(u->name, word) == 0)
 			return u->factor;
 	return units->factor ? units->factor(word) : 0;
@@ -262,9 +262,10 @@ int unit_parse(const struct units *units, const char *text, uint64_t *out)
 
 const char *unit_format(const struct units *units, uint64_t n, char text[32])
 {
-	const struct unit *best = units->printed;
+	const struct unit_factor *best = units->printed;
 
-	for (const struct unit *u = units->printed; n != 0 && u->name; u++)
+	for (const struct unit_factor *u = units->printed; n != 0 && u->name;
+	     u++)
 		if (n % u->factor == 0)
 			best = u;
 	snprintf(text, 32, "%" PRIu64 "%s", n / best->factor, best->name);

@@ -4,7 +4,7 @@
 
 #include "control/control_reply_private.h"
 
-struct waiting {
+struct reload_waiting {
 	struct control_work work; /* first */
 	uint64_t ticket;
 };
@@ -17,7 +17,7 @@ static void waiting_free(struct control_work *w)
 void reply_reload(struct reply *r, const Forefetch__Request *request)
 {
 	Forefetch__Reloaded *out;
-	struct waiting *w;
+	struct reload_waiting *w;
 	bool begun;
 
 	(void)request;

@@ -25,7 +25,7 @@ enum {
 	NAMES_STEPS = 1024,
 };
 
-struct look {
+struct trees_look_entry {
 	struct control_work work;
 	struct trees_list *list;      /* either this */
 	struct trees_show *show;      /* or this */
@@ -37,7 +37,7 @@ struct look {
 
 static void look_free(struct control_work *w)
 {
-	struct look *k = (struct look *)w;
+	struct trees_look_entry *k = (struct trees_look_entry *)w;
 
 	trees_list_free(k->list);
 	trees_show_free(k->show);
@@ -48,10 +48,11 @@ static void look_free(struct control_work *w)
 
 /* The listing that is under way, or a new one; NULL: later, or after an error.
  */
-static struct look *look_get(const struct trees *t, bool show)
+static struct trees_look_entry *look_get(const struct trees *t, bool show)
 {
 	bool begun;
-	struct look *k = reply_work(t->r, sizeof(*k), look_free, &begun);
+	struct trees_look_entry *k =
+	    reply_work(t->r, sizeof(*k), look_free, &begun);
 
 	if (!k || !begun)
 		return k;
@@ -69,7 +70,7 @@ static struct look *look_get(const struct trees *t, bool show)
 /* ---- list ------------------------------------------------------------- */
 
 /* The list is complete: have its roots named next. */
-static bool list_found(const struct trees *t, struct look *k)
+static bool list_found(const struct trees *t, struct trees_look_entry *k)
 {
 	k->found = calloc(LIST_MAX, sizeof(*k->found));
 	k->names = objnames_new(LIST_MAX);
@@ -101,7 +102,7 @@ static void fill_tree(struct reply *r, const struct predictor_tree *t,
 		msg->name = arena_bytes(&r->arena, "%s", name);
 }
 
-static void list_answer(const struct trees *t, const struct look *k)
+static void list_answer(const struct trees *t, const struct trees_look_entry *k)
 {
 	struct arena *a = &t->r->arena;
 	Forefetch__TreeList *out =
@@ -123,7 +124,7 @@ static void list_answer(const struct trees *t, const struct look *k)
 /* ---- show ------------------------------------------------------------- */
 
 /* The lines are complete: have their objects named next. */
-static bool show_found(const struct trees *t, struct look *k)
+static bool show_found(const struct trees *t, struct trees_look_entry *k)
 {
 	const struct predictor_line *lines;
 	size_t n;
@@ -166,7 +167,7 @@ static size_t put_line(
 	return n;
 }
 
-static void show_answer(const struct trees *t, const struct look *k)
+static void show_answer(const struct trees *t, const struct trees_look_entry *k)
 {
 	struct arena *a = &t->r->arena;
 	Forefetch__TreeText *out =
@@ -201,7 +202,7 @@ static void show_answer(const struct trees *t, const struct look *k)
 /* One part of it; in the last turn, the answer. */
 static void look(const struct trees *t, bool show)
 {
-	struct look *k = look_get(t, show);
+	struct trees_look_entry *k = look_get(t, show);
 	struct user who = reply_user(t->r);
 	bool over;
 

@@ -38,12 +38,12 @@ enum {
 	ASK_AGAIN_US = 10000000,
 };
 
-struct client {
-	LIST_ENTRY(client) link;
+struct clients_entry {
+	LIST_ENTRY(clients_entry) link;
 	struct conn *conn;
 };
 
-LIST_HEAD(client_list, client);
+LIST_HEAD(client_list, clients_entry);
 
 struct clients {
 	struct clients_params p;
@@ -59,9 +59,9 @@ struct clients {
 	bool draining;
 };
 
-static struct client *find_conn(struct clients *c, struct conn *conn)
+static struct clients_entry *find_conn(struct clients *c, struct conn *conn)
 {
-	struct client *cl;
+	struct clients_entry *cl;
 
 	LIST_FOREACH (cl, &c->open, link)
 		if (cl->conn == conn)
@@ -72,7 +72,7 @@ static struct client *find_conn(struct clients *c, struct conn *conn)
 static void on_conn_close(void *ctx, struct conn *conn)
 {
 	struct clients *c = ctx;
-	struct client *cl = find_conn(c, conn);
+	struct clients_entry *cl = find_conn(c, conn);
 
 	LIST_REMOVE(cl, link);
 	LIST_INSERT_HEAD(&c->closed, cl, link);
@@ -82,7 +82,7 @@ static void on_conn_close(void *ctx, struct conn *conn)
 
 static void free_conns(struct client_list *list)
 {
-	struct client *cl;
+	struct clients_entry *cl;
 
 	while ((cl = LIST_FIRST(list)) != NULL) {
 		LIST_REMOVE(cl, link);
@@ -118,7 +118,7 @@ static void refuse(struct clients *c, const struct sockaddr *peer,
  * or else one that has not for minutes, whose client will connect again. */
 static bool close_idle(struct clients *c)
 {
-	struct client *cl, *best = NULL;
+	struct clients_entry *cl, *best = NULL;
 	uint64_t now_us = clock_now_us(), idle_us, best_us = 0;
 	bool used, best_used = true;
 
@@ -166,7 +166,7 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	    .closed = &c->closed_log,
 	    .on_close = on_conn_close,
 	    .ctx = c};
-	struct client *cl = NULL;
+	struct clients_entry *cl = NULL;
 
 	(void)listener;
 	(void)socklen;
@@ -294,7 +294,7 @@ void clients_set_config(struct clients *c, const struct config_server *config)
 /* Not more often than ASK_AGAIN_US: a link may come and go. */
 static void ask_again(struct clients *c, uint64_t now_us)
 {
-	struct client *cl, *next;
+	struct clients_entry *cl, *next;
 
 	if (c->asked_us != 0 && now_us - c->asked_us < ASK_AGAIN_US)
 		return;
@@ -313,7 +313,7 @@ void clients_ask_again(struct clients *c, uint64_t now_us)
 
 void clients_sweep(struct clients *c, uint64_t now_us)
 {
-	struct client *cl, *next;
+	struct clients_entry *cl, *next;
 
 	for (cl = LIST_FIRST(&c->open); cl; cl = next) {
 		next = LIST_NEXT(cl, link);
@@ -327,7 +327,7 @@ void clients_sweep(struct clients *c, uint64_t now_us)
 
 void clients_drain(struct clients *c)
 {
-	struct client *cl;
+	struct clients_entry *cl;
 
 	c->draining = true;
 	for (size_t i = 0; i < c->nlisteners; i++)
@@ -344,7 +344,7 @@ void clients_leave(struct clients *c)
 
 bool clients_idle(const struct clients *c)
 {
-	const struct client *cl;
+	const struct clients_entry *cl;
 
 	LIST_FOREACH (cl, &c->open, link)
 		if (!conn_idle(cl->conn))
@@ -354,7 +354,7 @@ bool clients_idle(const struct clients *c)
 
 void clients_get_load(const struct clients *c, struct clients_load *out)
 {
-	const struct client *cl;
+	const struct clients_entry *cl;
 	struct conn_status st;
 
 	*out = (struct clients_load){.connections = c->n};
@@ -370,7 +370,7 @@ void clients_fill_status(
 {
 	size_t n = c->n < CONTROL_LIST_MAX ? c->n : CONTROL_LIST_MAX;
 	Forefetch__ClientStatus *msg;
-	const struct client *cl;
+	const struct clients_entry *cl;
 	struct conn_status st;
 
 	out->clients_omitted = c->n - n;

@@ -22,7 +22,7 @@ struct owner {
 };
 
 /* One line of /proc/net/tcp or tcp6 (proc(5)). */
-struct line {
+struct portowner_line {
 	struct netmatch_addr local;
 	unsigned state;
 	struct owner owner;
@@ -46,7 +46,8 @@ static void as_v4(struct netmatch_addr *na)
 }
 
 /* Addresses are 32-bit words in hexadecimal, of the bytes as they lie. */
-static bool parse_address(const char *hex, unsigned port, struct line *out)
+static bool parse_address(
+    const char *hex, unsigned port, struct portowner_line *out)
 {
 	struct sockaddr_in in4 = {.sin_family = AF_INET};
 	struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
@@ -71,7 +72,7 @@ static bool parse_address(const char *hex, unsigned port, struct line *out)
 	return words == 4;
 }
 
-static bool parse_line(const char *text, struct line *out)
+static bool parse_line(const char *text, struct portowner_line *out)
 {
 	char hex[33];
 	unsigned port;
@@ -86,7 +87,7 @@ static bool parse_line(const char *text, struct line *out)
 }
 
 static bool stands_in_the_way(
-    const struct line *line, const struct netmatch_addr *at)
+    const struct portowner_line *line, const struct netmatch_addr *at)
 {
 	struct netmatch_addr local = line->local;
 
@@ -104,7 +105,7 @@ static bool search(
 	FILE *f = fopen(file, "re");
 	bool found = false, listens = false;
 	char text[512];
-	struct line line;
+	struct portowner_line line;
 
 	while (f && !listens && fgets(text, sizeof(text), f)) {
 		if (!parse_line(text, &line) || !stands_in_the_way(&line, at))

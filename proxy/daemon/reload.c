@@ -26,7 +26,7 @@ enum {
 	CHANGES_MAX = 1024,
 };
 
-struct change {
+struct reload_change {
 	char *server;        /* "": the daemon */
 	const char *setting; /* static text; "": the whole section */
 	Forefetch__Change__ChangeKind kind;
@@ -34,7 +34,7 @@ struct change {
 };
 
 struct report {
-	struct change *list;
+	struct reload_change *list;
 	size_t n;
 };
 
@@ -57,7 +57,7 @@ struct reload {
 
 /* ---- reports ----------------------------------------------------------- */
 
-static void change_free(struct change *c)
+static void change_free(struct reload_change *c)
 {
 	free(c->server);
 	free(c->why);
@@ -81,11 +81,11 @@ static void note(struct reload *r, const char *server, const char *setting,
     Forefetch__Change__ChangeKind kind, const char *why)
 {
 	struct report *rp = report_of(r);
-	struct change c = {.server = strdup(server),
+	struct reload_change c = {.server = strdup(server),
 	    .setting = setting,
 	    .kind = kind,
 	    .why = strdup(why)};
-	struct change *list = NULL;
+	struct reload_change *list = NULL;
 
 	if (c.server && c.why && rp->n < CHANGES_MAX)
 		list = reallocarray(rp->list, rp->n + 1, sizeof(*list));
@@ -133,7 +133,7 @@ static const char *const kinds[] = {
 };
 
 /* "server nas: listen: failed: why". */
-static void describe(const struct change *c, char *text, size_t size)
+static void describe(const struct reload_change *c, char *text, size_t size)
 {
 	snprintf(text, size, "%s%s%s%s%s%s%s%s", *c->server ? "server " : "",
 	    c->server, *c->server ? ": " : "", c->setting,
@@ -150,7 +150,7 @@ static void note_restart(struct reload *r, const char *setting)
 	    len > 0 ? ", " : "", setting);
 }
 
-static void tell_change(struct reload *r, const struct change *c)
+static void tell_change(struct reload *r, const struct reload_change *c)
 {
 	char text[CONFIG_ERR_MAX];
 
@@ -365,7 +365,7 @@ bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
 	out->changes = arena_messages(a, &forefetch__change__descriptor, rp->n);
 	for (size_t i = 0; out->changes && i < rp->n; i++) {
 		Forefetch__Change *msg = out->changes[out->n_changes++];
-		const struct change *c = &rp->list[i];
+		const struct reload_change *c = &rp->list[i];
 
 		msg->server = arena_bytes(a, "%s", c->server);
 		msg->setting = (char *)c->setting;

@@ -46,8 +46,8 @@ struct held_config {
 
 enum entry_state { ENTRY_WAITS, ENTRY_OPENS, ENTRY_SERVES, ENTRY_LEAVES };
 
-struct entry {
-	TAILQ_ENTRY(entry) link;
+struct servers_entry {
+	TAILQ_ENTRY(servers_entry) link;
 	enum entry_state state;
 	char *name;
 	struct server *server; /* NULL: it waits */
@@ -61,7 +61,7 @@ struct entry {
 struct servers {
 	struct servers_params p;
 	struct held_config *held;
-	TAILQ_HEAD(, entry) entries;
+	TAILQ_HEAD(, servers_entry) entries;
 	struct server **serving;
 	size_t nserving;
 	struct event *ev_step;
@@ -93,7 +93,7 @@ static void held_unref(struct held_config *held)
 	free(held);
 }
 
-static void entry_hold(struct entry *e, struct held_config *held)
+static void entry_hold(struct servers_entry *e, struct held_config *held)
 {
 	held->refs++;
 	held_unref(e->held);
@@ -105,17 +105,17 @@ const struct config *servers_config(const struct servers *ss)
 	return ss->held->config;
 }
 
-static const struct config_server *entry_config(const struct entry *e)
+static const struct config_server *entry_config(const struct servers_entry *e)
 {
 	return config_server_find(e->held->config, e->name);
 }
 
 /* ---- the list ---------------------------------------------------------- */
 
-static struct entry *find_entry(
+static struct servers_entry *find_entry(
     const struct servers *ss, const char *name, bool leaving)
 {
-	struct entry *e;
+	struct servers_entry *e;
 
 	TAILQ_FOREACH (e, &ss->entries, link)
 		if ((e->state == ENTRY_LEAVES) == leaving &&
@@ -127,7 +127,7 @@ static struct entry *find_entry(
 /* Whether any is in this state. */
 static bool any(const struct servers *ss, enum entry_state state)
 {
-	const struct entry *e;
+	const struct servers_entry *e;
 
 	TAILQ_FOREACH (e, &ss->entries, link)
 		if (e->state == state)
@@ -135,7 +135,7 @@ static bool any(const struct servers *ss, enum entry_state state)
 	return false;
 }
 
-static void set_state(struct entry *e, enum entry_state state)
+static void set_state(struct servers_entry *e, enum entry_state state)
 {
 	e->state = state;
 	e->since_us = clock_now_us();
@@ -143,7 +143,7 @@ static void set_state(struct entry *e, enum entry_state state)
 
 static bool add_entry(struct servers *ss, const char *name)
 {
-	struct entry *e = calloc(1, sizeof(*e));
+	struct servers_entry *e = calloc(1, sizeof(*e));
 
 	if (e)
 		e->name = strdup(name);
@@ -159,7 +159,7 @@ static bool add_entry(struct servers *ss, const char *name)
 	return true;
 }
 
-static void drop_entry(struct servers *ss, struct entry *e)
+static void drop_entry(struct servers *ss, struct servers_entry *e)
 {
 	TAILQ_REMOVE(&ss->entries, e, link);
 	server_free(e->server);
@@ -176,7 +176,7 @@ static void list_serving(struct servers *ss)
 
 	ss->nserving = 0;
 	for (size_t i = 0; i < c->nservers; i++) {
-		const struct entry *e =
+		const struct servers_entry *e =
 		    find_entry(ss, c->servers[i].name, false);
 
 		if (e && e->state == ENTRY_SERVES)
@@ -211,7 +211,8 @@ static void on_shares(evutil_socket_t fd, short what, void *arg)
 
 /* ---- from one state to the next ---------------------------------------- */
 
-static struct server *new_server(struct servers *ss, const struct entry *e)
+static struct server *new_server(
+    struct servers *ss, const struct servers_entry *e)
 {
 	const struct config *c = e->held->config;
 	struct server_params sp = {.base = ss->p.base,
@@ -245,7 +246,7 @@ static void warn_of_ports(const struct config_server *config)
 			log_warn("daemon server=%s: %s", config->name, text);
 }
 
-static void leave(struct servers *ss, struct entry *e)
+static void leave(struct servers *ss, struct servers_entry *e)
 {
 	if (e->state == ENTRY_WAITS) {
 		drop_entry(ss, e);
@@ -260,9 +261,9 @@ static void leave(struct servers *ss, struct entry *e)
 }
 
 /* Rpcbind knows one server only. */
-static bool may_begin(const struct servers *ss, const struct entry *e)
+static bool may_begin(const struct servers *ss, const struct servers_entry *e)
 {
-	const struct entry *x;
+	const struct servers_entry *x;
 	unsigned leaving = 0;
 
 	TAILQ_FOREACH (x, &ss->entries, link) {
@@ -277,13 +278,15 @@ static bool may_begin(const struct servers *ss, const struct entry *e)
 	return leaving < LEAVING_MAX;
 }
 
-static void fail_entry(struct servers *ss, struct entry *e, const char *why)
+static void fail_entry(
+    struct servers *ss, struct servers_entry *e, const char *why)
 {
 	ss->p.on_failed(ss->p.ctx, e->name, why);
 	leave(ss, e);
 }
 
-static void step_waiting(struct servers *ss, struct entry *e, uint64_t now_us)
+static void step_waiting(
+    struct servers *ss, struct servers_entry *e, uint64_t now_us)
 {
 	if (!may_begin(ss, e)) {
 		if (e->late || now_us < e->since_us + WAIT_MAX_US)
@@ -302,7 +305,8 @@ static void step_waiting(struct servers *ss, struct entry *e, uint64_t now_us)
 		fail_entry(ss, e, "out of memory");
 }
 
-static void step_opening(struct servers *ss, struct entry *e, uint64_t now_us)
+static void step_opening(
+    struct servers *ss, struct servers_entry *e, uint64_t now_us)
 {
 	uint64_t age_us = now_us - e->since_us;
 	char err[CONFIG_ERR_MAX];
@@ -332,7 +336,7 @@ static void step_opening(struct servers *ss, struct entry *e, uint64_t now_us)
 
 /* ---- the timer --------------------------------------------------------- */
 
-static void step(struct servers *ss, struct entry *e, uint64_t now_us)
+static void step(struct servers *ss, struct servers_entry *e, uint64_t now_us)
 {
 	switch (e->state) {
 	case ENTRY_WAITS:
@@ -352,7 +356,7 @@ static void step(struct servers *ss, struct entry *e, uint64_t now_us)
 /* Nothing that is about to serve is on its way. */
 static bool is_used(const struct servers *ss)
 {
-	const struct entry *e;
+	const struct servers_entry *e;
 
 	TAILQ_FOREACH (e, &ss->entries, link)
 		if (e->state == ENTRY_OPENS ||
@@ -374,7 +378,7 @@ static void arm(struct servers *ss)
 static void on_step(evutil_socket_t fd, short what, void *arg)
 {
 	struct servers *ss = arg;
-	struct entry *e, *next;
+	struct servers_entry *e, *next;
 	uint64_t now_us = clock_now_us();
 
 	(void)fd;
@@ -395,13 +399,15 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 /* ---- another configuration --------------------------------------------- */
 
 /* Whether it may go on with the new section. */
-static bool stays(const struct entry *e, const struct config_server *config)
+static bool stays(
+    const struct servers_entry *e, const struct config_server *config)
 {
 	return !config_server_differs(entry_config(e), config);
 }
 
 /* In the place of one that must leave. */
-static void replace(struct servers *ss, struct entry *e, const char *name)
+static void replace(
+    struct servers *ss, struct servers_entry *e, const char *name)
 {
 	uint64_t until_us =
 	    e->server ? server_paused_until_us(e->server) : e->paused_until_us;
@@ -411,7 +417,7 @@ static void replace(struct servers *ss, struct entry *e, const char *name)
 		find_entry(ss, name, false)->paused_until_us = until_us;
 }
 
-static void use_entry(struct servers *ss, struct entry *e)
+static void use_entry(struct servers *ss, struct servers_entry *e)
 {
 	const struct config_server *config =
 	    config_server_find(ss->held->config, e->name);
@@ -437,7 +443,7 @@ void servers_use(struct servers *ss, struct config *config)
 	struct held_config *held = held_new(config);
 	struct server **serving =
 	    calloc(config->nservers + 1, sizeof(struct server *));
-	struct entry *e, *next;
+	struct servers_entry *e, *next;
 
 	if (!held || !serving) {
 		free(held);
@@ -470,7 +476,7 @@ void servers_use(struct servers *ss, struct config *config)
 
 void servers_set_metered(struct servers *ss, bool metered)
 {
-	struct entry *e;
+	struct servers_entry *e;
 
 	ss->metered = metered;
 	TAILQ_FOREACH (e, &ss->entries, link)
@@ -480,7 +486,7 @@ void servers_set_metered(struct servers *ss, bool metered)
 
 void servers_pause(struct servers *ss, uint64_t until_us)
 {
-	struct entry *e;
+	struct servers_entry *e;
 
 	ss->paused_until_us = until_us;
 	TAILQ_FOREACH (e, &ss->entries, link) {
@@ -520,8 +526,8 @@ struct servers *servers_new(
 	return NULL;
 }
 
-static bool open_entry(struct servers *ss, struct entry *e, uint64_t wait_us,
-    char *err, size_t errlen)
+static bool open_entry(struct servers *ss, struct servers_entry *e,
+    uint64_t wait_us, char *err, size_t errlen)
 {
 	snprintf(err, errlen, "out of memory");
 	e->server = new_server(ss, e);

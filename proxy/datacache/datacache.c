@@ -342,7 +342,7 @@ void datacache_rebind(struct datacache *dc, const struct data_key *key,
 {
 	struct file *f = file_of_version(dc, key, from);
 	uint64_t version[2];
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 	bool same;
 

@@ -96,7 +96,7 @@ static void item_verified(
 {
 	struct file *f = index_lookup(dc, &it->key);
 	uint64_t end = it->offset + it->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f)

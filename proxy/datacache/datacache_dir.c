@@ -35,7 +35,7 @@ struct format {
 	uint64_t sum;    /* XXH3 of what precedes */
 };
 
-int dir_refuse(const struct dir *d, const char *file, const char *cause)
+int dir_refuse(const struct segment_dir *d, const char *file, const char *cause)
 {
 	snprintf(d->err, d->errlen, "%s%s%s: %s", d->dc->dir,
 	    file[0] ? "/" : "", file, cause);
@@ -54,7 +54,7 @@ static const char *unfit(const struct stat *st, bool dir)
 	return NULL;
 }
 
-int dir_open(const struct dir *d)
+int dir_open(const struct segment_dir *d)
 {
 	struct datacache *dc = d->dc;
 	const char *cause;
@@ -82,8 +82,8 @@ static bool parse_name(const char *name, uint32_t *number, bool *idx)
 }
 
 /* One name of the directory; what is not ours by its name is let be. */
-static int scan_name(
-    const struct dir *d, const char *name, dir_on_segment each, void *ctx)
+static int scan_name(const struct segment_dir *d, const char *name,
+    dir_on_segment each, void *ctx)
 {
 	struct datacache *dc = d->dc;
 	const char *cause;
@@ -108,7 +108,7 @@ static int scan_name(
 	return each(ctx, number);
 }
 
-int dir_scan(const struct dir *d, dir_on_segment each, void *ctx)
+int dir_scan(const struct segment_dir *d, dir_on_segment each, void *ctx)
 {
 	int fd = openat(d->dc->dirfd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
@@ -155,7 +155,7 @@ bool dir_format_read(struct datacache *dc)
 	return ok;
 }
 
-int dir_format_write(const struct dir *d)
+int dir_format_write(const struct segment_dir *d)
 {
 	struct datacache *dc = d->dc;
 	struct format f = format_of(dc);

@@ -11,7 +11,7 @@
 struct datacache;
 
 /* The directory of `dc`, and where a sentence goes that says what is wrong. */
-struct dir {
+struct segment_dir {
 	struct datacache *dc;
 	char *err;
 	size_t errlen;
@@ -20,14 +20,15 @@ typedef int (*dir_on_segment)(void *ctx, uint32_t number);
 
 /* Make and open it: dc->dirfd. This and the next two: 0, or what dir_refuse()
  * returns. */
-int dir_open(const struct dir *d);
+int dir_open(const struct segment_dir *d);
 /* Call `each` for every file of a segment; it may stop that with an error. */
-int dir_scan(const struct dir *d, dir_on_segment each, void *ctx);
+int dir_scan(const struct segment_dir *d, dir_on_segment each, void *ctx);
 /* Write FORMAT with dc->id, which is made at random where it is 0. */
-int dir_format_write(const struct dir *d);
+int dir_format_write(const struct segment_dir *d);
 /* Whether FORMAT is there and right; dc->id is read from it. */
 bool dir_format_read(struct datacache *dc);
 /* Say why `file` ("": the directory itself) cannot be used: -EPERM. */
-int dir_refuse(const struct dir *d, const char *file, const char *cause);
+int dir_refuse(
+    const struct segment_dir *d, const char *file, const char *cause);
 
 #endif

@@ -213,7 +213,7 @@ static bool extent_move(struct datacache *dc, const struct file *f,
 	return true;
 }
 
-static void extent_evict(struct datacache *dc, struct cursor *c)
+static void extent_evict(struct datacache *dc, struct extent_cursor *c)
 {
 	const struct extent *x = cursor_get(c);
 
@@ -231,7 +231,7 @@ static void evict_entry(struct datacache *dc, const struct seg_entry *e,
 	struct segment *seg = dc->evict.victim;
 	struct file *f = index_lookup(dc, &e->key);
 	uint64_t end = e->offset + entry_len(e);
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f)

@@ -199,7 +199,7 @@ bool datacache_bury(struct datacache *dc, unsigned n)
 	return index_free(dc, &dc->buried, n);
 }
 
-struct extent *cursor_get(const struct cursor *c)
+struct extent *cursor_get(const struct extent_cursor *c)
 {
 	struct file *f = c->file;
 
@@ -210,7 +210,7 @@ struct extent *cursor_get(const struct cursor *c)
 }
 
 /* A cursor that is past the end of its leaf goes to the start of the next. */
-static void cursor_settle(struct cursor *c)
+static void cursor_settle(struct extent_cursor *c)
 {
 	if (c->leaf < c->file->leaves && c->at >= c->file->dir[c->leaf]->n) {
 		c->leaf++;
@@ -218,7 +218,7 @@ static void cursor_settle(struct cursor *c)
 	}
 }
 
-void cursor_next(struct cursor *c)
+void cursor_next(struct extent_cursor *c)
 {
 	c->at++;
 	cursor_settle(c);
@@ -229,12 +229,12 @@ static uint64_t extent_end(const struct extent *x)
 	return x->offset + x->len;
 }
 
-void index_seek(struct file *f, uint64_t offset, struct cursor *c)
+void index_seek(struct file *f, uint64_t offset, struct extent_cursor *c)
 {
 	uint32_t lo = 0, hi = f->leaves;
 	const struct leaf *leaf;
 
-	*c = (struct cursor){.file = f};
+	*c = (struct extent_cursor){.file = f};
 	if (f->leaves == 0) {
 		c->at = extent_end(&f->one) <= offset;
 		return;
@@ -320,7 +320,7 @@ static bool file_grow(struct datacache *dc, struct file *f)
 
 /* Make room beside a full leaf: halve it; or, where a file is read from front
  * to back, put an empty leaf behind it, so that leaves get full. */
-static bool leaf_split(struct datacache *dc, struct cursor *c)
+static bool leaf_split(struct datacache *dc, struct extent_cursor *c)
 {
 	struct leaf *leaf = c->file->dir[c->leaf], *right;
 	bool append = c->at == leaf->n && c->leaf + 1 == c->file->leaves;
@@ -344,7 +344,7 @@ static bool leaf_split(struct datacache *dc, struct cursor *c)
 }
 
 static bool leaf_insert(
-    struct datacache *dc, struct cursor *c, const struct extent *x)
+    struct datacache *dc, struct extent_cursor *c, const struct extent *x)
 {
 	struct leaf *leaf = c->file->dir[c->leaf];
 
@@ -384,7 +384,7 @@ static void extent_account(struct datacache *dc, const struct extent *x,
 
 bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
 {
-	struct cursor c;
+	struct extent_cursor c;
 
 	if (f->leaves == 0 && f->one.len == 0) {
 		f->one = *x;
@@ -404,7 +404,7 @@ bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
 	return true;
 }
 
-static void leaf_remove(struct datacache *dc, struct cursor *c)
+static void leaf_remove(struct datacache *dc, struct extent_cursor *c)
 {
 	struct file *f = c->file;
 	struct leaf *leaf = f->dir[c->leaf], *less;
@@ -429,7 +429,7 @@ static void leaf_remove(struct datacache *dc, struct cursor *c)
 	}
 }
 
-void index_remove(struct datacache *dc, struct cursor *c)
+void index_remove(struct datacache *dc, struct extent_cursor *c)
 {
 	struct extent *x = cursor_get(c);
 
@@ -471,7 +471,7 @@ static void extent_lost(struct datacache *dc, const struct file *f,
 
 /* Cut [offset, end) out of the extent at the cursor: all of it, one end, or its
  * middle, which leaves two extents. */
-static void extent_carve(struct datacache *dc, struct cursor *c,
+static void extent_carve(struct datacache *dc, struct extent_cursor *c,
     uint64_t offset, uint64_t end, bool kill)
 {
 	struct extent *x = cursor_get(c), old = *x, tail = *x;
@@ -504,7 +504,7 @@ static void extent_carve(struct datacache *dc, struct cursor *c,
 void index_carve(struct datacache *dc, struct file *f, uint64_t offset,
     uint64_t end, bool kill)
 {
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	index_seek(f, offset, &c);
@@ -520,7 +520,7 @@ bool extent_is_of(const struct extent *x, uint32_t owner, uint32_t slot)
 static void file_drop_segment(
     struct datacache *dc, struct file *f, const struct segment *seg, bool kill)
 {
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	index_seek(f, 0, &c);

@@ -58,7 +58,7 @@ void layout_use(
     struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	for (index_seek(f, rd->offset, &c);
@@ -142,7 +142,7 @@ static void measure_begin(struct layout *ly, enum layout_phase phase)
 
 static void collect_file(struct layout *ly, struct file *f)
 {
-	struct cursor c;
+	struct extent_cursor c;
 	const struct extent *x;
 
 	for (index_seek(f, 0, &c); (x = cursor_get(&c)); cursor_next(&c)) {
@@ -178,7 +178,7 @@ static struct extent *item_extent(
     struct datacache *dc, uint32_t at, struct file **file)
 {
 	const struct layout_item *it = &dc->layout.plan[at];
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	*file = it->len > 0 ? index_lookup(dc, &it->key) : NULL;

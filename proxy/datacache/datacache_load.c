@@ -20,7 +20,7 @@
 #include "datacache/datacache_dir.h"
 
 /* A segment whose index is being merged. */
-struct source {
+struct datacache_load_source {
 	uint64_t base; /* sequence number of its head: its entries are newer */
 	uint64_t last; /* sequence number of the one before `at` */
 	struct segment *seg;
@@ -32,11 +32,12 @@ struct source {
 };
 
 struct load {
-	struct dir dir;
+	struct segment_dir dir;
 	struct datacache *dc;
-	struct source *sources;
+	struct datacache_load_source *sources;
 	uint32_t n, room;
-	struct source **heap; /* by the sequence number of their next entry */
+	struct datacache_load_source *
+	    *heap; /* by the sequence number of their next entry */
 	uint32_t heap_n;
 };
 
@@ -46,7 +47,7 @@ static int add_source(void *ctx, uint32_t number)
 
 	if (ld->n == ld->room) {
 		uint32_t room = 2 * ld->room + 64;
-		struct source *p =
+		struct datacache_load_source *p =
 		    realloc(ld->sources, room * sizeof(*ld->sources));
 
 		if (!p)
@@ -59,7 +60,8 @@ static int add_source(void *ctx, uint32_t number)
 	return 0;
 }
 
-static void unlink_source(struct datacache *dc, const struct source *s)
+static void unlink_source(
+    struct datacache *dc, const struct datacache_load_source *s)
 {
 	char name[SEGMENT_NAME_MAX];
 
@@ -87,14 +89,14 @@ static int check_format(struct load *ld)
 
 static int by_number(const void *a, const void *b)
 {
-	const struct source *x = a, *y = b;
+	const struct datacache_load_source *x = a, *y = b;
 
 	return (x->number > y->number) - (x->number < y->number);
 }
 
 static int by_base(const void *a, const void *b)
 {
-	const struct source *x = a, *y = b;
+	const struct datacache_load_source *x = a, *y = b;
 
 	if (x->base != y->base)
 		return x->base < y->base ? -1 : 1;
@@ -121,7 +123,8 @@ static int open_file(const struct datacache *dc, uint32_t number,
 }
 
 /* Read the head of the index; false: the segment is of no use. */
-static bool source_head(const struct datacache *dc, struct source *s)
+static bool source_head(
+    const struct datacache *dc, struct datacache_load_source *s)
 {
 	struct seg_entry e;
 	uint64_t idx, most = (uint64_t)SEGMENT_MAX / SEGMENT_IDX_SHARE * 4;
@@ -143,7 +146,8 @@ static bool source_head(const struct datacache *dc, struct source *s)
 }
 
 /* Read the index file. Entries that are torn or out of order do not count. */
-static bool source_read(const struct datacache *dc, struct source *s)
+static bool source_read(
+    const struct datacache *dc, struct datacache_load_source *s)
 {
 	uint64_t size;
 	int fd = open_file(dc, s->number, "idx", O_RDONLY, &size);
@@ -159,7 +163,8 @@ static bool source_read(const struct datacache *dc, struct source *s)
 	return s->entries != NULL;
 }
 
-static bool entry_sound(const struct datacache *dc, const struct source *s)
+static bool entry_sound(
+    const struct datacache *dc, const struct datacache_load_source *s)
 {
 	const struct seg_entry *e = &s->entries[s->at];
 
@@ -173,7 +178,8 @@ static bool entry_sound(const struct datacache *dc, const struct source *s)
 }
 
 /* Go to the next sound entry; false: there is none. */
-static bool source_next(const struct datacache *dc, struct source *s)
+static bool source_next(
+    const struct datacache *dc, struct datacache_load_source *s)
 {
 	for (s->at++; s->at < s->n; s->at++) {
 		if (entry_sound(dc, s)) {
@@ -188,11 +194,11 @@ static bool source_next(const struct datacache *dc, struct source *s)
 
 static void heap_down(struct load *ld, uint32_t at)
 {
-	struct source **h = ld->heap;
+	struct datacache_load_source **h = ld->heap;
 
 	for (;;) {
 		uint32_t kid = 2 * at + 1;
-		struct source *s = h[at];
+		struct datacache_load_source *s = h[at];
 
 		if (kid >= ld->heap_n)
 			return;
@@ -206,7 +212,7 @@ static void heap_down(struct load *ld, uint32_t at)
 	}
 }
 
-static void heap_push(struct load *ld, struct source *s)
+static void heap_push(struct load *ld, struct datacache_load_source *s)
 {
 	uint32_t at = ld->heap_n++;
 
@@ -217,7 +223,8 @@ static void heap_push(struct load *ld, struct source *s)
 	ld->heap[at] = s;
 }
 
-static bool entry_fits(const struct source *s, const struct seg_entry *e)
+static bool entry_fits(
+    const struct datacache_load_source *s, const struct seg_entry *e)
 {
 	return e->pos <= s->bytes && entry_len(e) <= s->bytes - e->pos;
 }
@@ -227,7 +234,7 @@ static bool entry_fits(const struct source *s, const struct seg_entry *e)
 static void forget_double(
     struct datacache *dc, struct file *f, const struct seg_entry *e)
 {
-	struct cursor c;
+	struct extent_cursor c;
 	const struct extent *x;
 
 	index_seek(f, e->offset, &c);
@@ -238,8 +245,8 @@ static void forget_double(
 
 /* Apply a data entry. It replaces older entries of the range even if it is not
  * firm, and so is not kept itself. */
-static void load_data(
-    struct datacache *dc, const struct source *s, const struct seg_entry *e)
+static void load_data(struct datacache *dc,
+    const struct datacache_load_source *s, const struct seg_entry *e)
 {
 	struct file *f = index_lookup(dc, &e->key);
 	uint32_t len = entry_len(e);
@@ -270,7 +277,7 @@ static void load_data(
 		index_tidy(dc, f);
 }
 
-static void load_entry(struct datacache *dc, struct source *s)
+static void load_entry(struct datacache *dc, struct datacache_load_source *s)
 {
 	const struct seg_entry *e = &s->entries[s->at];
 	struct file *f;
@@ -291,7 +298,7 @@ static void load_entry(struct datacache *dc, struct source *s)
 }
 
 /* Map the segment and put it into the tables. */
-static bool source_adopt(struct datacache *dc, struct source *s)
+static bool source_adopt(struct datacache *dc, struct datacache_load_source *s)
 {
 	uint64_t size;
 	void *map;
@@ -326,7 +333,7 @@ static int load_heads(struct load *ld)
 	if (ld->n > 0)
 		qsort(ld->sources, ld->n, sizeof(ld->sources[0]), by_number);
 	for (uint32_t i = 0; i < ld->n; i++) {
-		struct source *s = &ld->sources[i];
+		struct datacache_load_source *s = &ld->sources[i];
 
 		/* A segment was found twice, by each of its two files. */
 		if (i > 0 && s->number == number)
@@ -340,11 +347,12 @@ static int load_heads(struct load *ld)
 	ld->n = kept;
 	if (kept > 0)
 		qsort(ld->sources, kept, sizeof(ld->sources[0]), by_base);
-	ld->heap = calloc(kept ? kept : 1, sizeof(struct source *));
+	ld->heap =
+	    calloc(kept ? kept : 1, sizeof(struct datacache_load_source *));
 	return ld->heap ? 0 : dir_refuse(&ld->dir, "", strerror(ENOMEM));
 }
 
-static void load_source(struct load *ld, struct source *s)
+static void load_source(struct load *ld, struct datacache_load_source *s)
 {
 	struct datacache *dc = ld->dc;
 
@@ -365,7 +373,8 @@ static void load_merge(struct load *ld)
 	uint32_t next = 0;
 
 	while (next < ld->n || ld->heap_n > 0) {
-		struct source *s = ld->heap_n > 0 ? ld->heap[0] : NULL;
+		struct datacache_load_source *s =
+		    ld->heap_n > 0 ? ld->heap[0] : NULL;
 
 		if (next < ld->n && (!s || ld->sources[next].base < s->last)) {
 			load_source(ld, &ld->sources[next++]);

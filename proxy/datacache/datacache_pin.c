@@ -134,7 +134,7 @@ static void file_mark(struct datacache *dc, const struct data_key *key, bool on)
 {
 	struct file *f = index_lookup(dc, key);
 	uint64_t most = datacache_pin_limit_bytes(dc);
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f)
@@ -292,7 +292,7 @@ static uint64_t cached_bytes(
 {
 	struct file *f = index_lookup(dc, key);
 	uint64_t bytes = 0;
-	struct cursor c;
+	struct extent_cursor c;
 	const struct extent *x;
 
 	if (!f)

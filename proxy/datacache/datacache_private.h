@@ -194,7 +194,7 @@ struct index {
 };
 
 /* A place among the extents of a file. */
-struct cursor {
+struct extent_cursor {
 	struct file *file;
 	uint32_t leaf, at;
 };
@@ -441,12 +441,12 @@ void index_clear(struct datacache *dc);
 /* The same, but the memory is freed later, by datacache_bury(). */
 void index_bury(struct datacache *dc);
 /* To the first extent that ends behind `offset`. */
-void index_seek(struct file *f, uint64_t offset, struct cursor *c);
-struct extent *cursor_get(const struct cursor *c);
-void cursor_next(struct cursor *c);
+void index_seek(struct file *f, uint64_t offset, struct extent_cursor *c);
+struct extent *cursor_get(const struct extent_cursor *c);
+void cursor_next(struct extent_cursor *c);
 /* No extent may overlap it. */
 bool index_insert(struct datacache *dc, struct file *f, const struct extent *x);
-void index_remove(struct datacache *dc, struct cursor *c);
+void index_remove(struct datacache *dc, struct extent_cursor *c);
 /* Remove what is known of [offset, end). `kill`: with a tombstone, so that it
  * does not come back after a start. */
 void index_carve(struct datacache *dc, struct file *f, uint64_t offset,

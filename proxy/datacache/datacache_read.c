@@ -94,7 +94,7 @@ static bool find_pieces(struct datacache *dc, struct file *f,
 	uint64_t at = rd->offset, end = rd->offset + rd->len;
 	struct rbuf_piece piece;
 	const struct extent *first = NULL;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	*n = 0;
@@ -191,7 +191,7 @@ static bool find_ready(const struct rbuf_piece *pieces, unsigned n,
 static void mark_used(struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	for (index_seek(f, rd->offset, &c);
@@ -245,7 +245,7 @@ uint64_t datacache_have(struct datacache *dc, const struct datacache_read *rd)
 {
 	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
 	uint64_t at = rd->offset, end = at + rd->len, have = 0;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f || !version_is(f, rd->version))
@@ -270,7 +270,7 @@ uint64_t datacache_have_file(struct datacache *dc, const struct data_key *key,
 	const struct datacache_read rd = {
 	    .key = *key, .version = version, .valid_us = valid_us};
 	uint64_t at = 0, have = 0;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f || !version_is(f, version))
@@ -291,7 +291,7 @@ uint32_t datacache_prefix(struct datacache *dc, const struct datacache_read *rd)
 	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
 	uint64_t at = rd->offset, end = at + rd->len;
 	const struct extent *first = NULL;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f || !version_is(f, rd->version))

@@ -111,7 +111,7 @@ static void item_apply(struct datacache *dc, const struct request *rq,
 {
 	struct file *f = index_lookup(dc, &rq->key);
 	uint64_t end = it->offset + it->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f || it->err == -ECANCELED)
@@ -187,7 +187,7 @@ static unsigned count_items(
     const struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 	unsigned n = 0;
 
@@ -243,7 +243,7 @@ struct request *request_start(
 	uint64_t end = rd->offset + rd->len;
 	unsigned n = count_items(dc, f, rd);
 	struct request *rq = dc_realloc(dc, NULL, 0, request_bytes(n));
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!rq)
@@ -274,7 +274,7 @@ static bool request_is_ahead(
     const struct request *rq, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (rq->ahead_to == 0)

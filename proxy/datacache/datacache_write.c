@@ -148,7 +148,7 @@ static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
 {
 	struct file *f = index_lookup(dc, &p->key);
 	uint64_t end = p->offset + p->len;
-	struct cursor c;
+	struct extent_cursor c;
 	struct extent *x;
 
 	if (!f || p->live_bytes == 0)

@@ -56,7 +56,7 @@ enum {
 	REPLY_BYTES = 132,
 };
 
-struct piece {
+struct svc_piece {
 	struct owncall call;
 	struct svc_split *split;
 	uint32_t count; /* asked for */
@@ -98,7 +98,7 @@ struct svc_split {
 	fattr3 attr; /* of the piece that came last */
 	char fh[NFS3_FHSIZE_MAX];
 	char cred_body[RPC_AUTH_BODY_MAX];
-	struct piece pieces[];
+	struct svc_piece pieces[];
 };
 
 struct svc_pieces {
@@ -260,7 +260,7 @@ static void split_reply(struct svc_split *sp)
 	struct node *node;
 
 	for (unsigned i = 0; i < sp->end; i++) {
-		const struct piece *p = &sp->pieces[i];
+		const struct svc_piece *p = &sp->pieces[i];
 
 		pieces[i] = (struct rbuf_piece){
 		    .data = p->data, .len = p->len, .hold = p->hold};
@@ -291,7 +291,7 @@ static void split_retry(struct svc_split *sp)
 }
 
 /* Tell the client, if it is still there. `p` came last. */
-static void split_answer(struct svc_split *sp, const struct piece *p,
+static void split_answer(struct svc_split *sp, const struct svc_piece *p,
     const struct upstream_result *up)
 {
 	if (!sp->rqst)
@@ -356,7 +356,7 @@ static void split_compare(
 }
 
 static void piece_keep(
-    struct piece *p, const READ3resok *r, const struct upstream_result *up)
+    struct svc_piece *p, const READ3resok *r, const struct upstream_result *up)
 {
 	struct svc_split *sp = p->split;
 	unsigned next = (unsigned)(p - sp->pieces) + 1;
@@ -379,8 +379,8 @@ static void piece_keep(
 
 /* Tell the caches, and keep the bytes where they are wanted. `res` may be
  * NULL. */
-static void piece_take(
-    struct piece *p, const union nfs_res *res, const struct upstream_result *up)
+static void piece_take(struct svc_piece *p, const union nfs_res *res,
+    const struct upstream_result *up)
 {
 	struct svc_split *sp = p->split;
 
@@ -400,7 +400,7 @@ static void pump(struct svc_pieces *ps);
 static void piece_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up)
 {
-	struct piece *p = container_of(c, struct piece, call);
+	struct svc_piece *p = container_of(c, struct svc_piece, call);
 	struct svc_split *sp = p->split;
 
 	(void)kind;
@@ -440,7 +440,7 @@ static void turn_pass(struct svc_pieces *ps, uint64_t object)
 	TAILQ_CONCAT(&ps->queue, &passed, turn);
 }
 
-static bool piece_send(struct piece *p)
+static bool piece_send(struct svc_piece *p)
 {
 	struct svc_split *sp = p->split;
 	struct fetch_about about;
@@ -472,7 +472,7 @@ static void split_fail(struct svc_split *sp)
 static void split_send(struct svc_split *sp)
 {
 	struct svc_pieces *ps = sp->ps;
-	struct piece *p = &sp->pieces[sp->sent];
+	struct svc_piece *p = &sp->pieces[sp->sent];
 
 	turn_pass(ps, sp->claim.about.object);
 	if (++sp->sent == sp->end) {

@@ -13,7 +13,7 @@
 enum { ANSWER_MAX = 16384 };
 
 /* A question of either kind, with room for an address and an interface. */
-struct question {
+struct netpath_question {
 	struct nlmsghdr head;
 	union {
 		struct rtmsg route;
@@ -22,8 +22,8 @@ struct question {
 	char attrs[64];
 };
 
-static void put_attr(
-    struct question *q, unsigned short type, const void *data, size_t len)
+static void put_attr(struct netpath_question *q, unsigned short type,
+    const void *data, size_t len)
 {
 	struct rtattr *at =
 	    (struct rtattr *)((char *)q + NLMSG_ALIGN(q->head.nlmsg_len));
@@ -35,7 +35,8 @@ static void put_attr(
 	    (uint32_t)(NLMSG_ALIGN(q->head.nlmsg_len) + RTA_ALIGN(at->rta_len));
 }
 
-static void put_head(struct question *q, unsigned short type, size_t len)
+static void put_head(
+    struct netpath_question *q, unsigned short type, size_t len)
 {
 	memset(q, 0, sizeof(*q));
 	q->head.nlmsg_type = type;
@@ -43,7 +44,7 @@ static void put_head(struct question *q, unsigned short type, size_t len)
 	q->head.nlmsg_len = (uint32_t)NLMSG_LENGTH(len);
 }
 
-static bool put_route(struct question *q, const struct sockaddr *to)
+static bool put_route(struct netpath_question *q, const struct sockaddr *to)
 {
 	const struct sockaddr_in *in = (const void *)to;
 	const struct sockaddr_in6 *in6 = (const void *)to;
@@ -66,7 +67,7 @@ static bool put_route(struct question *q, const struct sockaddr *to)
 	return true;
 }
 
-static void put_link(struct question *q, unsigned ifindex)
+static void put_link(struct netpath_question *q, unsigned ifindex)
 {
 	put_head(q, RTM_GETLINK, sizeof(q->u.link));
 	q->u.link.ifi_family = AF_UNSPEC;
@@ -76,7 +77,7 @@ static void put_link(struct question *q, unsigned ifindex)
 /* The answer's length; 0 where it is none of `type`. The kernel has answered
  * before sendto() returns. */
 static size_t ask(
-    int fd, const struct question *q, unsigned short type, char *buf)
+    int fd, const struct netpath_question *q, unsigned short type, char *buf)
 {
 	struct sockaddr_nl kernel = {.nl_family = AF_NETLINK};
 	const struct nlmsghdr *nh = (const void *)buf;
@@ -124,7 +125,7 @@ static void copy_attr(
 void netpath_find(const struct sockaddr *to, struct netpath *path)
 {
 	_Alignas(struct nlmsghdr) char buf[ANSWER_MAX];
-	struct question q;
+	struct netpath_question q;
 	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
 
 	memset(path, 0, sizeof(*path));

@@ -29,7 +29,7 @@ static const struct {
     {"Referrer-Policy", "no-referrer"},
 };
 
-static bool add_headers(struct evkeyvalq *headers, const struct answer *a)
+static bool add_headers(struct evkeyvalq *headers, const struct http_answer *a)
 {
 	char len[24];
 	int failed = 0;
@@ -46,7 +46,7 @@ static bool add_headers(struct evkeyvalq *headers, const struct answer *a)
 	return !failed;
 }
 
-bool answer_send(struct evhttp_request *req, const struct answer *a)
+bool answer_send(struct evhttp_request *req, const struct http_answer *a)
 {
 	bool head = evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
 	struct evbuffer *body = evbuffer_new();

@@ -8,7 +8,7 @@
 
 struct evhttp_request;
 
-struct answer {
+struct http_answer {
 	int status;
 	const char *type; /* NULL: text */
 	const char *body;
@@ -17,6 +17,6 @@ struct answer {
 
 /* Queues it; to HEAD without its body, but with the length. False without
  * memory, and then nothing was queued. */
-bool answer_send(struct evhttp_request *req, const struct answer *a);
+bool answer_send(struct evhttp_request *req, const struct http_answer *a);
 
 #endif

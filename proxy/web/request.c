@@ -19,7 +19,7 @@ static bool is_text(const char *value)
 	return true;
 }
 
-bool request_read(const struct evkeyvalq *headers, struct request *out)
+bool request_read(const struct evkeyvalq *headers, struct http_request *out)
 {
 	const struct {
 		const char *name, **value;
@@ -27,7 +27,7 @@ bool request_read(const struct evkeyvalq *headers, struct request *out)
 	    {"Sec-Fetch-Site", &out->site}, {"Sec-Fetch-Mode", &out->mode}};
 	const struct evkeyval *h;
 
-	*out = (struct request){"", "", "", ""};
+	*out = (struct http_request){"", "", "", ""};
 	TAILQ_FOREACH (h, headers, next) {
 		for (size_t i = 0; i < LENGTH(wanted); i++) {
 			if (strcasecmp(h->key, wanted[i].name) != 0)
@@ -73,7 +73,7 @@ static bool host_name(const char *host, char *name, size_t size, bool *v6)
 }
 
 bool request_names_us(
-    const struct request *r, const char *const *names, size_t n)
+    const struct http_request *r, const char *const *names, size_t n)
 {
 	struct in6_addr addr;
 	char name[256];
@@ -92,7 +92,7 @@ bool request_names_us(
 	return false;
 }
 
-bool request_is_foreign(const struct request *r)
+bool request_is_foreign(const struct http_request *r)
 {
 	const char *origin = r->origin;
 

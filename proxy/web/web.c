@@ -73,7 +73,7 @@ struct connection {
 TAILQ_HEAD(connection_list, connection);
 
 /* A document that was made. */
-struct kept {
+struct web_kept {
 	const struct document_kind *kind;
 	char path[PATH_MAX_BYTES];
 	uint64_t made_us;
@@ -89,8 +89,8 @@ struct web {
 	size_t n;
 	struct connection_list connections, ready;
 	size_t count;
-	struct kept kept[KEPT];
-	struct kept *making; /* one of them; NULL: none */
+	struct web_kept kept[KEPT];
+	struct web_kept *making; /* one of them; NULL: none */
 	struct document_making mk;
 };
 
@@ -133,7 +133,7 @@ static void connection_end(struct connection *c, time_t seconds)
 
 /* ---- answers ---------------------------------------------------------- */
 
-static void connection_answer(struct connection *c, const struct answer *a)
+static void connection_answer(struct connection *c, const struct http_answer *a)
 {
 	const struct timeval limit = {.tv_sec = WEB_STALL_S};
 
@@ -148,14 +148,15 @@ static void connection_answer(struct connection *c, const struct answer *a)
 
 static void connection_say(struct connection *c, int status, const char *text)
 {
-	struct answer a = {.status = status, .body = text, .len = strlen(text)};
+	struct http_answer a = {
+	    .status = status, .body = text, .len = strlen(text)};
 
 	connection_answer(c, &a);
 }
 
-static void connection_send(struct connection *c, const struct kept *k)
+static void connection_send(struct connection *c, const struct web_kept *k)
 {
-	struct answer a = {.status = 200,
+	struct http_answer a = {.status = 200,
 	    .type = k->kind->type,
 	    .body = k->text.data,
 	    .len = k->text.len};
@@ -171,10 +172,11 @@ static void making_end(struct web *w)
 	w->making = NULL;
 }
 
-static struct kept *kept_find(struct web *w, const char *path, uint64_t now_us)
+static struct web_kept *kept_find(
+    struct web *w, const char *path, uint64_t now_us)
 {
 	for (size_t i = 0; i < KEPT; i++) {
-		struct kept *k = &w->kept[i];
+		struct web_kept *k = &w->kept[i];
 
 		if (k != w->making && k->kind && strcmp(k->path, path) == 0 &&
 		    now_us - k->made_us < k->kind->fresh_us)
@@ -187,7 +189,7 @@ static struct kept *kept_find(struct web *w, const char *path, uint64_t now_us)
 static void making_begin(struct web *w, const struct document_kind *kind,
     const char *path, const char *name)
 {
-	struct kept *k = &w->kept[0];
+	struct web_kept *k = &w->kept[0];
 
 	if (w->making && strcmp(w->making->path, path) == 0)
 		return;
@@ -214,7 +216,7 @@ static void serve(struct web *w, struct connection *c)
 	uint64_t now_us = clock_now_us();
 	const char *name, *path = c->path;
 	const struct document_kind *kind = document_find(path, &name);
-	struct kept *k = kept_find(w, path, now_us);
+	struct web_kept *k = kept_find(w, path, now_us);
 	enum document_end end;
 
 	if (k) {
@@ -281,7 +283,7 @@ void web_forget(struct web *w)
 /* ---- requests --------------------------------------------------------- */
 
 /* What has no document is answered at once. */
-static void connection_serve(struct connection *c, const struct request *r)
+static void connection_serve(struct connection *c, const struct http_request *r)
 {
 	struct web *w = c->web;
 	const struct page_file *file = page_find(c->path);
@@ -301,7 +303,7 @@ static void connection_serve(struct connection *c, const struct request *r)
 	} else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		connection_say(c, 405, "Nothing can be changed here.\n");
 	} else if (file) {
-		struct answer a = {.status = 200,
+		struct http_answer a = {.status = 200,
 		    .type = file->type,
 		    .body = file->data,
 		    .len = file->len};
@@ -330,7 +332,7 @@ static void connection_on_request(struct evhttp_request *req, void *arg)
 	struct connection *c = arg;
 	const char *uri = evhttp_request_get_uri(req);
 	size_t len = strcspn(uri, "?");
-	struct request r;
+	struct http_request r;
 
 	event_del(c->stall);
 	c->req = req;

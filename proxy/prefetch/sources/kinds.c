@@ -29,14 +29,14 @@ enum {
 
 /* Files that were read; of them, those that were read behind the beginning;
  * and what share of the rest that was, summed up. */
-struct odds {
+struct kinds_odds {
 	float read, on, share;
 };
 
 struct cell {
 	uint16_t type;
 	uint8_t size;
-	struct odds odds;
+	struct kinds_odds odds;
 };
 
 struct reading {
@@ -54,7 +54,7 @@ struct reading {
 };
 
 struct kinds {
-	struct odds sizes[SIZES];
+	struct kinds_odds sizes[SIZES];
 	struct cell cells[CELLS];
 	struct reading readings[READINGS];
 	unsigned aged; /* the next to be looked at for its age */
@@ -111,7 +111,7 @@ static struct reading *reading_at(const struct kinds *k, uint64_t object)
 
 /* ---- counting --------------------------------------------------------- */
 
-static void odds_count(struct odds *o, double share, float max)
+static void odds_count(struct kinds_odds *o, double share, float max)
 {
 	o->read++;
 	o->on += share > 0;
@@ -124,7 +124,7 @@ static void odds_count(struct odds *o, double share, float max)
 }
 
 /* It turned out to be more than was counted. */
-static void odds_mend(struct odds *o, double more, bool on)
+static void odds_mend(struct kinds_odds *o, double more, bool on)
 {
 	if (on && o->on + 1 <= o->read)
 		o->on++;
@@ -134,7 +134,8 @@ static void odds_mend(struct odds *o, double more, bool on)
 }
 
 /* The kind's cell; another one's is given up for it. */
-static struct odds *cell_take(struct kinds *k, uint16_t type, uint8_t size)
+static struct kinds_odds *cell_take(
+    struct kinds *k, uint16_t type, uint8_t size)
 {
 	struct cell *c = &k->cells[cell_at(type, size)];
 
@@ -157,7 +158,7 @@ static void judge(struct kinds *k, struct reading *r)
 {
 	uint8_t size = size_of(r->size_bytes);
 	double share = share_of(r);
-	struct odds *kind;
+	struct kinds_odds *kind;
 
 	if (!r->object || r->size_bytes <= r->first_bytes ||
 	    share <= (double)r->told)
@@ -239,14 +240,14 @@ void kinds_age(struct kinds *k, uint64_t now_us)
 /* ---- odds ------------------------------------------------------------- */
 
 /* How likely a file is read on, and how much of the rest then. */
-struct guess {
+struct kinds_guess {
 	double on, share;
 };
 
-static struct guess lean(
-    const struct odds *o, const struct guess *on_what, double much)
+static struct kinds_guess lean(
+    const struct kinds_odds *o, const struct kinds_guess *on_what, double much)
 {
-	struct guess g;
+	struct kinds_guess g;
 
 	g.on = ((double)o->on + much * on_what->on) / ((double)o->read + much);
 	g.share =
@@ -259,7 +260,8 @@ double kinds_rest(const struct kinds *k, const struct kinds_file *f)
 	uint8_t size = size_of(f->size_bytes);
 	const struct cell *c = &k->cells[cell_at(f->type, size)];
 	const struct reading *r = reading_at(k, f->object);
-	struct guess g = {(double)usual[size].on, (double)usual[size].share};
+	struct kinds_guess g = {
+	    (double)usual[size].on, (double)usual[size].share};
 	bool reads = r->object == f->object && !is_over(r, f->now_us);
 
 	/* Who begins elsewhere looks for something. */

@@ -137,12 +137,12 @@ static void tell_found(struct walks *ws, struct credential *cred,
 }
 
 /* How likely a name will be asked for, and read where it is. */
-struct odds {
+struct source_walk_odds {
 	float asked, read;
 };
 
 static void tell_name(struct walks *ws, struct credential *cred,
-    struct walkdir *d, const struct walkname *n, struct odds odds,
+    struct walkdir *d, const struct walkname *n, struct source_walk_odds odds,
     uint64_t now_us)
 {
 	struct caches *c = ws->s.all->g->caches;
@@ -181,7 +181,7 @@ static unsigned class_of(const struct walkdir *d)
 static void tell_names(struct walks *ws, struct credential *cred,
     struct walk *w, struct walkdir *d, uint64_t now_us)
 {
-	struct odds odds;
+	struct source_walk_odds odds;
 
 	for (int i = 0; i < WALKNAMES && d->listed; i++) {
 		float share =
@@ -190,7 +190,7 @@ static void tell_names(struct walks *ws, struct credential *cred,
 		if (share <= 0 || (d->names_told & 1u << i))
 			continue;
 		d->names_told |= 1u << i;
-		odds = (struct odds){
+		odds = (struct source_walk_odds){
 		    share * walks_odds(w), walks_odds(w) * P_FOUND};
 		tell_name(ws, cred, d, &w->names[i], odds, now_us);
 	}
