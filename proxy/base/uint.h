@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Arithmetic of unsigned numbers that C has no functions for. */
+/* Small things that C lacks: arithmetic of unsigned numbers, and the struct
+ * that holds a member. */
 #ifndef FOREFETCH_UINT_H
 #define FOREFETCH_UINT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 static inline uint64_t max_u64(uint64_t a, uint64_t b)
@@ -25,5 +27,10 @@ static inline uint64_t minus_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;
 }
+
+/* The `type` whose member `member` is at `part`. Also of a const part, since
+ * who has the part may have the whole. */
+#define container_of(part, type, member)                                       \
+	((type *)((char *)(part)-offsetof(type, member)))
 
 #endif

@@ -19,7 +19,7 @@
 #include <event2/event.h>
 #include <xxhash.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/log.h"

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "base/iopool.h"
 #include "base/log.h"

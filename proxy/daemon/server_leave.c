@@ -18,7 +18,7 @@
 
 #include <event2/event.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/iopool.h"
 #include "base/log.h"
 #include "base/metrics.h"

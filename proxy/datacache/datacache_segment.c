@@ -22,7 +22,7 @@
 
 #include <xxhash.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/log.h"
 
 void segment_name(

@@ -5,7 +5,7 @@
  * together. A segment whose index is full loses that index instead.
  */
 #include "datacache/datacache_private.h"
-#include "base/container.h"
+#include "base/uint.h"
 
 #include <string.h>
 

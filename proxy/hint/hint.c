@@ -9,7 +9,7 @@
 
 #include <event2/event.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"

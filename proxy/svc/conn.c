@@ -14,7 +14,7 @@
 
 #include <xxhash.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"

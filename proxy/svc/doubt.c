@@ -29,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"

@@ -20,7 +20,7 @@
 #include <stdlib.h>
 
 #include "cache/caches.h"
-#include "base/container.h"
+#include "base/uint.h"
 #include "cache/learn.h"
 #include "svc/doubt.h"
 #include "svc/svc_pieces.h"

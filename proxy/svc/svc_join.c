@@ -12,7 +12,7 @@
  * of a file.
  */
 #include "cache/known.h"
-#include "base/container.h"
+#include "base/uint.h"
 #include "farm/farm.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"

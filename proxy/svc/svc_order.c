@@ -38,7 +38,7 @@
 #include <xxhash.h>
 
 #include "cache/caches.h"
-#include "base/container.h"
+#include "base/uint.h"
 #include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"

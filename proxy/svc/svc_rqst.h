@@ -22,7 +22,7 @@
 #ifndef FOREFETCH_SVC_RQST_H
 #define FOREFETCH_SVC_RQST_H
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "datacache/datacache.h"

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "nfsproto/nfs_proc.h"
 #include "upstream/fetch.h"
 

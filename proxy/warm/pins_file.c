@@ -11,7 +11,7 @@
 
 #include <xxhash.h>
 
-#include "base/container.h"
+#include "base/uint.h"
 #include "base/log.h"
 #include "base/statefile.h"
 #include "cache/caches.h"
