@@ -2,9 +2,9 @@
 /*
  * How the daemon is set up, and what is made wrong with it. Some of its
  * functions are wrapped by the linker: they tell when it takes its server for
- * away, and of which changes it cannot know whether they were done; and from
- * one of them its caches learn of our own changes. What comes from a farm is
- * counted on its way to the caches.
+ * away, of which changes it cannot know whether they were done, and which
+ * replies it gets; and from one of them its caches learn of our own changes.
+ * What comes from a farm is counted on its way to the caches.
  */
 #include <stdio.h>
 
@@ -78,6 +78,8 @@ void __real_svc_order_enter(struct svc_rqst *rqst);
 void __wrap_svc_order_enter(struct svc_rqst *rqst);
 void __real_svc_hold_changes(struct svc *svc, uint64_t now_us);
 void __wrap_svc_hold_changes(struct svc *svc, uint64_t now_us);
+void __real_learn_reply(const struct learn *l);
+void __wrap_learn_reply(const struct learn *l);
 void __real_learn_change(const struct learn *l);
 void __wrap_learn_change(const struct learn *l);
 bool __real_learn_shared_data(const struct learn_shared *s, uint64_t offset,
@@ -165,6 +167,12 @@ void __wrap_doubt_claim(struct svc_rqst *rqst)
 {
 	note_doubtful(rqst);
 	__real_doubt_claim(rqst);
+}
+
+void __wrap_learn_reply(const struct learn *l)
+{
+	play_turns_learn(playing, l);
+	__real_learn_reply(l);
 }
 
 void __wrap_learn_change(const struct learn *l)

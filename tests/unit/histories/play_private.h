@@ -3,6 +3,7 @@
 #ifndef FOREFETCH_TESTS_PLAY_PRIVATE_H
 #define FOREFETCH_TESTS_PLAY_PRIVATE_H
 
+#include "cache/learn.h"
 #include "histories/play.h"
 #include "scenario/script.h"
 #include "sweep/place.h"
@@ -85,7 +86,7 @@ struct play {
 	unsigned parts; /* of the history */
 	enum play_defect defect;
 	struct turn turns[TURN_FILES];
-	/* Since the daemon was killed, the server was not asked about it. */
+	/* Since the daemon was killed, no reply has come that shows it. */
 	bool turn_forgotten[TURN_FILES];
 	struct turn_page pages[TURN_FILES][PLACE_CLIENTS];
 	unsigned records;         /* written in turns */
@@ -156,8 +157,8 @@ bool play_turns_go(struct play *p, bool all);
 bool play_turns_over(const struct play *p);
 void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
     const struct calltext_facts *facts);
-/* A client was told something. The daemon takes all clients for users of one
- * machine, so a turn of another one is excused, but for PART_MACHINES. */
+/* A client was told something. Without PART_MACHINES that excuses a turn of
+ * another one, as if both were users of one machine. */
 void play_turns_told(struct play *p, unsigned who);
 /* The client waits for a call of a turn. */
 bool play_turn_waits(struct play *p, unsigned who);
@@ -165,6 +166,8 @@ bool play_turn_waits(struct play *p, unsigned who);
 void play_turns_killed(struct play *p);
 /* The machine of the clients is gone, and their turns are over. */
 void play_turns_leave(struct play *p);
+/* A reply of the server has come to the daemon. */
+void play_turns_learn(struct play *p, const struct learn *l);
 /* The server is about to do the call. Fails where it may not. */
 void play_turns_look(struct play *p, const struct fakeserver_call *call);
 

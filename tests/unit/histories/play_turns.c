@@ -261,6 +261,24 @@ void play_turns_killed(struct play *p)
 	}
 }
 
+void play_turns_learn(struct play *p, const struct learn *l)
+{
+	const struct memfs_object *o;
+
+	if (l->proc->prog != NFS_PROGRAM ||
+	    (l->proc->proc != NFSPROC3_WRITE &&
+		l->proc->proc != NFSPROC3_GETATTR &&
+		l->proc->proc != NFSPROC3_ACCESS &&
+		l->proc->proc != NFSPROC3_READ) ||
+	    l->res->status != NFS3_OK)
+		return;
+	/* Their handles all stand first. */
+	o = memfs_object_of(p->place.fs, &l->args->object);
+	for (unsigned i = 0; o && i < TURN_FILES; i++)
+		if (strcmp(o->path, paths[i]) == 0)
+			p->turn_forgotten[i] = false;
+}
+
 void play_turns_leave(struct play *p)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++)
@@ -383,20 +401,14 @@ void play_turns_look(struct play *p, const struct fakeserver_call *call)
 	const struct memfs_object *o;
 
 	if (call->proc->prog != NFS_PROGRAM ||
-	    (call->proc->proc != NFSPROC3_WRITE &&
-		call->proc->proc != NFSPROC3_GETATTR &&
-		call->proc->proc != NFSPROC3_READ))
+	    call->proc->proc != NFSPROC3_WRITE)
 		return;
-	/* Their handles all stand first. */
-	o = memfs_object_of(p->place.fs, &call->args.object);
+	o = memfs_object_of(p->place.fs, &a->file);
 	for (unsigned i = 0; o && i < TURN_FILES; i++) {
-		const char *wrong = NULL;
+		const char *wrong = strcmp(o->path, paths[i]) == 0
+					? wrong_with(p, &p->turns[i], o, a)
+					: NULL;
 
-		if (strcmp(o->path, paths[i]) != 0)
-			continue;
-		p->turn_forgotten[i] = false;
-		if (call->proc->proc == NFSPROC3_WRITE)
-			wrong = wrong_with(p, &p->turns[i], o, a);
 		if (wrong)
 			script_fail("the server is about to do %s: it writes "
 				    "%s (%ju bytes, \"%.*s\")",
