@@ -178,6 +178,9 @@ static bool conn_renew_reader(struct redis_conn *c)
 	if (!fresh)
 		return false;
 	fresh->privdata = c;
+	/* Else libhiredis would free the buffer behind each value, and have
+	 * the next one grow it from nothing; conn_on_check() sees to it. */
+	fresh->maxbuf = 0;
 	redisReaderFree(c->ac->c.reader);
 	c->ac->c.reader = fresh;
 	c->peak = 0;
