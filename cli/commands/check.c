@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "commands/check.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 struct check {
-	struct ctl_json json;
+	struct json json;
 	bool as_json;
 	unsigned problems;
 };
@@ -30,11 +30,11 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 {
 	ck->problems++;
 	if (ck->as_json) {
-		ctl_json_open(&ck->json, NULL, '{');
-		ctl_json_known(&ck->json, "server", server);
-		ctl_json_text(&ck->json, "problem", what);
-		ctl_json_known(&ck->json, "reason", why);
-		ctl_json_close(&ck->json, '}');
+		json_open(&ck->json, NULL, '{');
+		json_known(&ck->json, "server", server);
+		json_text(&ck->json, "problem", what);
+		json_known(&ck->json, "reason", why);
+		json_close(&ck->json, '}');
 		return;
 	}
 	if (server)
@@ -49,12 +49,12 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 static void warn(struct check *ck, const char *what, const char *state,
     const ProtobufCBinaryData *why)
 {
-	ctl_json_open(&ck->json, NULL, '{');
-	ctl_json_text(&ck->json, "warning", what);
+	json_open(&ck->json, NULL, '{');
+	json_text(&ck->json, "warning", what);
 	if (state)
-		ctl_json_text(&ck->json, "state", state);
-	ctl_json_known(&ck->json, "reason", why);
-	ctl_json_close(&ck->json, '}');
+		json_text(&ck->json, "state", state);
+	json_known(&ck->json, "reason", why);
+	json_close(&ck->json, '}');
 }
 
 /* "down for 12 s" */
@@ -129,7 +129,7 @@ static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 {
 	char state[CTL_TEXT_MAX];
 
-	ctl_text_word(state, &forefetch__farm_status__state__descriptor,
+	json_word(state, &forefetch__farm_status__state__descriptor,
 	    (int)farm->state);
 	if (ck->as_json) {
 		warn(ck, "the farm is not up", state, &farm->error);
@@ -145,8 +145,8 @@ int check_print(const Forefetch__Status *st, bool json)
 	size_t i;
 
 	if (json) {
-		ctl_json_open(&ck.json, NULL, '{');
-		ctl_json_open(&ck.json, "problems", '[');
+		json_open(&ck.json, NULL, '{');
+		json_open(&ck.json, "problems", '[');
 	}
 	if (st->reload_error.len > 0)
 		report(&ck, NULL, "the configuration was not reloaded",
@@ -154,17 +154,17 @@ int check_print(const Forefetch__Status *st, bool json)
 	for (i = 0; i < st->n_servers; i++)
 		check_server(&ck, st->servers[i]);
 	if (json) {
-		ctl_json_close(&ck.json, ']');
-		ctl_json_open(&ck.json, "warnings", '[');
+		json_close(&ck.json, ']');
+		json_open(&ck.json, "warnings", '[');
 	}
 	if (st->reload_restart.len > 0)
 		warn_of_restart(&ck, &st->reload_restart);
 	if (is_troubled(st->farm))
 		warn_of_farm(&ck, st->farm);
 	if (json) {
-		ctl_json_close(&ck.json, ']');
-		ctl_json_bool(&ck.json, "ok", ck.problems == 0);
-		ctl_json_close(&ck.json, '}');
+		json_close(&ck.json, ']');
+		json_bool(&ck.json, "ok", ck.problems == 0);
+		json_close(&ck.json, '}');
 		putchar('\n');
 	}
 	return ck.problems ? EXIT_FAILURE : EXIT_SUCCESS;

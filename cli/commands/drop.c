@@ -5,8 +5,8 @@
 
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
+#include "text/json.h"
 
 static int drop_run(const struct ctl_options *opt)
 {
@@ -18,7 +18,7 @@ static int drop_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		ctl_json_print(res->flush);
+		json_print(res->flush);
 	for (size_t i = 0; !opt->json && i < res->flush->n_servers; i++)
 		ctl_put(stdout, res->flush->servers[i],
 		    "{name}: dropped {objects} object{objects:S}, {names} "

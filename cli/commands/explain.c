@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/protocol.h"
 #include "commands/command_list.h"
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 struct word {
 	const char *key;
@@ -222,13 +222,13 @@ static void put_text(const char *path, const Forefetch__Explained *x)
 static void put_json(
     const char *path, const struct ctl_place *at, const Forefetch__Explained *x)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_text(&j, "path", path);
-	ctl_json_place(&j, at);
-	ctl_json_fields(&j, x);
-	ctl_json_close(&j, '}');
+	json_open(&j, NULL, '{');
+	json_text(&j, "path", path);
+	ctl_place_json(&j, at);
+	json_fields(&j, x);
+	json_close(&j, '}');
 	putchar('\n');
 }
 

@@ -10,9 +10,9 @@
 #include "commands/command_list.h"
 #include "commands/farm.h"
 #include "config/spelling.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 #include "farm/seal.h"
+#include "text/json.h"
 
 /* ---- key -------------------------------------------------------------- */
 
@@ -53,7 +53,7 @@ static void tell_key(const char *file, const char *prefix)
 
 static int make_key(const struct ctl_options *opt)
 {
-	struct ctl_json json = {.out = stdout};
+	struct json json = {.out = stdout};
 	const char *file = opt->args[1];
 	int rc = seal_make_file(file);
 	char err[512];
@@ -67,10 +67,10 @@ static int make_key(const struct ctl_options *opt)
 		return EXIT_FAILURE;
 	}
 	if (opt->json) {
-		ctl_json_open(&json, NULL, '{');
-		ctl_json_text(&json, "file", file);
-		ctl_json_text(&json, "prefix", seal_prefix(s));
-		ctl_json_close(&json, '}');
+		json_open(&json, NULL, '{');
+		json_text(&json, "file", file);
+		json_text(&json, "prefix", seal_prefix(s));
+		json_close(&json, '}');
 		putchar('\n');
 	} else {
 		tell_key(file, seal_prefix(s));

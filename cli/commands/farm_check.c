@@ -8,11 +8,11 @@
 
 #include "commands/farm.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 #include "doctor/finding.h"
+#include "text/json.h"
 
 /* ---- the engine -------------------------------------------------------- */
 
@@ -21,7 +21,7 @@ static void judge_state(const Forefetch__FarmStatus *farm, struct findings *out)
 	char state[CTL_TEXT_MAX];
 	bool up = farm->state == FOREFETCH__FARM_STATUS__STATE__UP;
 
-	ctl_text_word(state, &forefetch__farm_status__state__descriptor,
+	json_word(state, &forefetch__farm_status__state__descriptor,
 	    (int)farm->state);
 	if (farm->error.len > 0)
 		findings_add(out, up ? FINDING_WARN : FINDING_FAIL, "engine",
@@ -255,15 +255,15 @@ void farm_judge(const Forefetch__FarmChecked *checked,
 static void print_json(
     const Forefetch__FarmChecked *checked, const struct findings *all, bool ok)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, "findings", '[');
+	json_open(&j, NULL, '{');
+	json_open(&j, "findings", '[');
 	findings_json(all, &j);
-	ctl_json_close(&j, ']');
-	ctl_json_bool(&j, "ok", ok);
-	ctl_json_fields(&j, checked);
-	ctl_json_close(&j, '}');
+	json_close(&j, ']');
+	json_bool(&j, "ok", ok);
+	json_fields(&j, checked);
+	json_close(&j, '}');
 	putchar('\n');
 }
 

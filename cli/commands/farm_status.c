@@ -10,10 +10,10 @@
 #include "commands/farm.h"
 #include "commands/progress.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 #define UP FOREFETCH__FARM_STATUS__STATE__UP
 
@@ -134,27 +134,27 @@ static void put_text(const Forefetch__Status *st)
 
 static void put_json(const Forefetch__Status *st)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
+	json_open(&j, NULL, '{');
 	if (st->farm)
-		ctl_json_message(&j, "farm", st->farm);
+		json_message(&j, "farm", st->farm);
 	else
-		ctl_json_null(&j, "farm");
-	ctl_json_open(&j, "servers", '[');
+		json_null(&j, "farm");
+	json_open(&j, "servers", '[');
 	for (size_t i = 0; i < st->n_servers; i++) {
 		const Forefetch__ServerStatus *srv = st->servers[i];
 
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_known(&j, "name", &srv->name);
+		json_open(&j, NULL, '{');
+		json_known(&j, "name", &srv->name);
 		if (srv->farm)
-			ctl_json_message(&j, "farm", srv->farm);
+			json_message(&j, "farm", srv->farm);
 		else
-			ctl_json_null(&j, "farm");
-		ctl_json_close(&j, '}');
+			json_null(&j, "farm");
+		json_close(&j, '}');
 	}
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
+	json_close(&j, ']');
+	json_close(&j, '}');
 	putchar('\n');
 }
 
@@ -208,7 +208,7 @@ static int tell_flushed(
     const struct ctl_options *opt, const Forefetch__FarmFlushed *flushed)
 {
 	if (opt->json)
-		ctl_json_print(flushed);
+		json_print(flushed);
 	else
 		ctl_put(
 		    stdout, flushed, "{removed} value{removed:S} removed\n");

@@ -16,13 +16,13 @@
 
 #include "base/clock.h"
 #include "commands/command_list.h"
-#include "ctl/ctl_client.h"
 #include "commands/hint_line.h"
 #include "commands/json_error.h"
-#include "ctl/ctl_json.h"
+#include "commands/walk.h"
+#include "ctl/ctl_client.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
-#include "commands/walk.h"
+#include "text/json.h"
 
 enum {
 	MOUNTS = 8,  /* that one run may name files of */
@@ -377,22 +377,22 @@ static void wait_all(struct hint_run *run)
 
 static void put_json(const struct hint_run *run, const struct hint_sum *sum)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_number(&j, "hints", run->lines);
-	ctl_json_number(&j, "bad", run->bad);
-	ctl_json_number(&j, "taken", sum->accepted);
-	ctl_json_number(&j, "used", sum->used);
-	ctl_json_number(&j, "passed", sum->passed);
-	ctl_json_number(&j, "unused", sum->unused);
-	ctl_json_number(&j, "failed", sum->failed);
-	ctl_json_number(&j, "ahead", sum->ahead);
-	ctl_json_number(&j, "waiting", sum->waiting);
-	ctl_json_bool(&j, "done", !run->failed && !walk_stopped());
+	json_open(&j, NULL, '{');
+	json_number(&j, "hints", run->lines);
+	json_number(&j, "bad", run->bad);
+	json_number(&j, "taken", sum->accepted);
+	json_number(&j, "used", sum->used);
+	json_number(&j, "passed", sum->passed);
+	json_number(&j, "unused", sum->unused);
+	json_number(&j, "failed", sum->failed);
+	json_number(&j, "ahead", sum->ahead);
+	json_number(&j, "waiting", sum->waiting);
+	json_bool(&j, "done", !run->failed && !walk_stopped());
 	json_error_put(
 	    &j, run->failed || run->bad > 0 || walk_stopped(), "interrupted");
-	ctl_json_close(&j, '}');
+	json_close(&j, '}');
 	putchar('\n');
 }
 

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "ctl/ctl_json.h"
+#include "text/json.h"
 
 #define PREFIX "forefetch: "
 
@@ -81,7 +81,7 @@ void json_error_part(void)
 	seen.len = 0;
 }
 
-void json_error_put(struct ctl_json *json, bool failed, const char *why)
+void json_error_put(struct json *json, bool failed, const char *why)
 {
 	const char *text = seen.len > 0 ? seen.said : why;
 	size_t len = !failed ? 0 : seen.len > 0 ? seen.len : strlen(why);
@@ -93,21 +93,21 @@ void json_error_put(struct ctl_json *json, bool failed, const char *why)
 	}
 	while (len > 0 && text[len - 1] == '\n')
 		len--;
-	ctl_json_bytes(json, "error", (const uint8_t *)text, len);
+	json_bytes(json, "error", (const uint8_t *)text, len);
 }
 
 int json_error_end(int code)
 {
-	struct ctl_json json = {.out = stdout};
+	struct json json = {.out = stdout};
 
 	if (!seen.begun)
 		return code;
 	(void)fflush(stdout);
 	if (code == EXIT_SUCCESS || seen.printed > 0)
 		return code;
-	ctl_json_open(&json, NULL, '{');
+	json_open(&json, NULL, '{');
 	json_error_put(&json, true, "");
-	ctl_json_close(&json, '}');
+	json_close(&json, '}');
 	putchar('\n');
 	(void)fflush(stdout);
 	return code;

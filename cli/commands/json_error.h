@@ -9,7 +9,7 @@
 
 #include <stdbool.h>
 
-struct ctl_json;
+struct json;
 
 /* From now on what is printed is looked at, on its way. Without memory for that
  * nothing is. May be called again. */
@@ -19,7 +19,7 @@ void json_error_begin(void);
 void json_error_part(void);
 /* The member "error" of an object: what was said of the part, or `why` where
  * nothing was; null where `failed` is not set. */
-void json_error_put(struct ctl_json *json, bool failed, const char *why);
+void json_error_put(struct json *json, bool failed, const char *why);
 /* While it is set, what is said is no error, but how far something is. */
 void json_error_ignore(bool ignore);
 

@@ -7,8 +7,8 @@
 #include "base/unit.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
+#include "text/json.h"
 
 #define YEAR_MS UINT64_C(31536000000)
 
@@ -45,7 +45,7 @@ static int ask(const struct ctl_options *opt, Forefetch__PauseRequest *pause)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		ctl_json_print(res->pause);
+		json_print(res->pause);
 	for (size_t i = 0; !opt->json && i < res->pause->n_servers; i++)
 		put_server(res->pause->servers[i]);
 	ctl_free(res);

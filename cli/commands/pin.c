@@ -9,13 +9,13 @@
 
 #include "commands/command_list.h"
 #include "commands/json_error.h"
+#include "commands/walk.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
-#include "commands/walk.h"
+#include "text/json.h"
 
 static Forefetch__Response *ask_at(
     struct ctl_client *c, struct ctl_place *at, Forefetch__PinAction action)
@@ -95,7 +95,7 @@ static int pins_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		ctl_json_print(res->pins);
+		json_print(res->pins);
 	else
 		put_list(res->pins);
 	ctl_free(res);
@@ -186,7 +186,7 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 }
 
 static bool pin_one(struct ctl_client *c, struct ctl_place *at,
-    const char *path, const struct ctl_options *opt, struct ctl_json *j)
+    const char *path, const struct ctl_options *opt, struct json *j)
 {
 	bool good, lost = false;
 	Forefetch__Response *res = follow(c, at, path, opt, &lost);
@@ -195,7 +195,7 @@ static bool pin_one(struct ctl_client *c, struct ctl_place *at,
 		return false;
 	good = !lost && is_good(path, res->pins->pins[0]);
 	if (opt->json)
-		ctl_json_fields(j, res->pins->pins[0]);
+		json_fields(j, res->pins->pins[0]);
 	else if (!lost && !res->pins->pins[0]->walk->status)
 		put_result(path, res->pins->pins[0]);
 	ctl_free(res);
@@ -244,7 +244,7 @@ static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 
 /* How many it was; none, and an element of `errors`, after a message. */
 static uint64_t unpin_one(
-    struct ctl_client *c, const char *path, struct ctl_json *errors)
+    struct ctl_client *c, const char *path, struct json *errors)
 {
 	Forefetch__Response *res;
 	uint64_t removed = 0;
@@ -254,10 +254,10 @@ static uint64_t unpin_one(
 	if (res) {
 		removed = res->unpin->removed;
 	} else {
-		ctl_json_open(errors, NULL, '{');
-		ctl_json_text(errors, "path", path);
+		json_open(errors, NULL, '{');
+		json_text(errors, "path", path);
 		json_error_put(errors, true, "");
-		ctl_json_close(errors, '}');
+		json_close(errors, '}');
 	}
 	ctl_free(res);
 	return removed;
@@ -268,8 +268,7 @@ static int unpin_run(const struct ctl_options *opt)
 	struct ctl_client *c = ctl_open(opt->socket);
 	char *text = NULL;
 	size_t len;
-	struct ctl_json errors = {
-	    .out = c ? open_memstream(&text, &len) : NULL};
+	struct json errors = {.out = c ? open_memstream(&text, &len) : NULL};
 	uint64_t removed = 0;
 	bool good = false;
 

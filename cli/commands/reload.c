@@ -5,8 +5,8 @@
 
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
+#include "text/json.h"
 
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
@@ -64,7 +64,7 @@ static int reload_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		ctl_json_print(res->reload);
+		json_print(res->reload);
 	else if (res->reload->n_changes == 0)
 		puts("nothing changed");
 	for (size_t i = 0; i < res->reload->n_changes; i++) {

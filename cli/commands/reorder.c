@@ -9,9 +9,9 @@
 #include "commands/command_list.h"
 #include "commands/progress.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 /* Between two questions. */
 enum { ASK_MS = 100 };
@@ -138,7 +138,7 @@ static int reorder_run(const struct ctl_options *opt)
 	if (last)
 		subtract(last->compact, first->compact);
 	if (last && opt->json)
-		ctl_json_print(last->compact);
+		json_print(last->compact);
 	for (size_t i = 0; last && i < last->compact->n_servers; i++) {
 		if (!opt->json)
 			put_server(last->compact->servers[i]);

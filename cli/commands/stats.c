@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "control/protocol.h"
 #include "commands/command_list.h"
+#include "control/protocol.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 enum {
 	BAR_WIDTH = 40,
@@ -370,7 +370,7 @@ static int stats_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		ctl_json_print(res->stats);
+		json_print(res->stats);
 	for (size_t i = 0; !opt->json && i < res->stats->n_servers; i++)
 		put_summary(res->stats->servers[i]);
 	for (size_t i = 0; !opt->json && i < res->stats->n_servers; i++)

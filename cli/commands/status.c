@@ -8,10 +8,10 @@
 #include "commands/check.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 /* Of its state: as that of a finding of doctor. */
 static const char *colour_of(const Forefetch__ServerStatus *srv)
@@ -315,7 +315,7 @@ static int status_run(const struct ctl_options *opt)
 	if (opt->check)
 		code = check_print(res->status, opt->json);
 	else if (opt->json)
-		ctl_json_print(res->status);
+		json_print(res->status);
 	else
 		put_text(res->status, opt->verbose);
 	ctl_free(res);

@@ -15,8 +15,8 @@
 
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
 
@@ -86,17 +86,17 @@ static void leave_terminal(void)
 
 static void put_started(const struct ctl_options *opt, pid_t pid)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
 	if (!opt->json) {
 		ctl_say(stdout, "tracing to %s until \"forefetch trace stop\"",
 		    opt->args[1]);
 		return;
 	}
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_text(&j, "file", opt->args[1]);
-	ctl_json_number(&j, "pid", (uint64_t)pid);
-	ctl_json_close(&j, '}');
+	json_open(&j, NULL, '{');
+	json_text(&j, "file", opt->args[1]);
+	json_number(&j, "pid", (uint64_t)pid);
+	json_close(&j, '}');
 	putchar('\n');
 }
 

@@ -6,14 +6,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "commands/command_list.h"
 #include "config/spelling.h"
 #include "control/protocol.h"
-#include "commands/command_list.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_outfile.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 enum { PART = 48 << 10 }; /* of a file, in one request */
 
@@ -77,7 +77,7 @@ static bool list(struct ctl_client *c, const struct ctl_options *opt)
 	if (!res)
 		return false;
 	if (opt->json)
-		ctl_json_print(res->trees->list);
+		json_print(res->trees->list);
 	else
 		put_list(res->trees->list);
 	ctl_free(res);
@@ -129,7 +129,7 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	if (!res)
 		return false;
 	if (opt->json) {
-		ctl_json_print(res->trees->shown);
+		json_print(res->trees->shown);
 	} else {
 		put_lines(&res->trees->shown->text);
 		if (res->trees->shown->more)

@@ -220,7 +220,7 @@ static void warn_away(struct ctl_client *c, const char *path)
 }
 
 static bool walk_one(const struct ctl_options *opt, const char *path,
-    struct ctl_json *j, walk_fn one)
+    struct json *j, walk_fn one)
 {
 	struct ctl_client *c;
 	struct ctl_place at;
@@ -243,21 +243,21 @@ static bool walk_one(const struct ctl_options *opt, const char *path,
 /* One that the user stopped is told of as well, and so is what was not begun
  * because of that. */
 static bool walk_part(const struct ctl_options *opt, const char *path,
-    struct ctl_json *j, walk_fn one)
+    struct json *j, walk_fn one)
 {
 	bool good;
 
 	json_error_part();
 	if (opt->json) {
-		ctl_json_open(j, NULL, '{');
-		ctl_json_text(j, "path", path);
+		json_open(j, NULL, '{');
+		json_text(j, "path", path);
 	}
 	good = !walk_stopped() && walk_one(opt, path, j, one);
 	if (opt->json) {
 		json_error_put(j, !good,
 		    walk_stopped() ? "interrupted"
 				   : "not all of it was fetched");
-		ctl_json_close(j, '}');
+		json_close(j, '}');
 	}
 	return good;
 }
@@ -266,7 +266,7 @@ bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one)
 {
 	char *text = NULL;
 	size_t len;
-	struct ctl_json j = {.out = open_memstream(&text, &len)};
+	struct json j = {.out = open_memstream(&text, &len)};
 	bool good = true;
 
 	if (!j.out) {
@@ -274,12 +274,12 @@ bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one)
 		return false;
 	}
 	walk_catch();
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_open(&j, key, '[');
+	json_open(&j, NULL, '{');
+	json_open(&j, key, '[');
 	for (int i = 0; i < opt->nargs; i++)
 		good = walk_part(opt, opt->args[i], &j, one) && good;
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
+	json_close(&j, ']');
+	json_close(&j, '}');
 	/* It is printed as a whole: where the kernel waits for a server, ^C
 	 * ends the program. */
 	if (fclose(j.out) == 0 && opt->json)

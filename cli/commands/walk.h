@@ -6,12 +6,12 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+#include "commands/progress.h"
 #include "control/control.pb-c.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_command.h"
-#include "ctl/ctl_json.h"
-#include "commands/progress.h"
 #include "ctl/ctl_mount.h"
+#include "text/json.h"
 
 /* From now on, ^C and TERM do not end the program; walk_stopped() says that
  * there was one. */
@@ -43,7 +43,7 @@ void walk_clear(struct walk_screen *s);
 /* Fetches the tree at `path`, and adds what came of it to the open object `j`
  * if there is --json. False, mostly after a message: not all was fetched. */
 typedef bool (*walk_fn)(struct ctl_client *c, struct ctl_place *at,
-    const char *path, const struct ctl_options *opt, struct ctl_json *j);
+    const char *path, const struct ctl_options *opt, struct json *j);
 
 /*
  * Does `one` for the path of each argument, over a connection of its own, whose

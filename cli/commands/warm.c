@@ -7,12 +7,12 @@
 #include <unistd.h>
 
 #include "commands/command_list.h"
+#include "commands/walk.h"
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
-#include "commands/walk.h"
+#include "text/json.h"
 
 static void put_result(const char *path, const Forefetch__Warmed *w)
 {
@@ -66,7 +66,7 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
 }
 
 static bool warm_one(struct ctl_client *c, struct ctl_place *at,
-    const char *path, const struct ctl_options *opt, struct ctl_json *j)
+    const char *path, const struct ctl_options *opt, struct json *j)
 {
 	bool good, lost = false;
 	Forefetch__Response *res = walk(c, at, path, opt, &lost);
@@ -75,8 +75,8 @@ static bool warm_one(struct ctl_client *c, struct ctl_place *at,
 		return false;
 	good = walk_good(path, res->warm) && !lost;
 	if (opt->json) {
-		ctl_json_place(j, at);
-		ctl_json_fields(j, res->warm);
+		ctl_place_json(j, at);
+		json_fields(j, res->warm);
 	} else if (!res->warm->status) {
 		put_result(path, res->warm);
 	}

@@ -4,13 +4,13 @@
  *
  * This folder is the library of that program: it talks to the daemon over the
  * control socket, and uses nothing else of it but the messages
- * (control/protocol.h and control.pb-c.h). The commands are in commands/ and in
- * folders of their own. ctl_mount and ctl_wire are parts of the library for
- * hints, too (hint/).
+ * (control/protocol.h and control.pb-c.h) and text/. The commands are in
+ *commands/ and in folders of their own. ctl_mount and ctl_wire are parts of the
+ *library for hints, too (hint/).
  *
  *	commands/main ──▶ commands/NAME ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
  *	                      ├─ for people: ctl_put, ctl_table, ctl_text
- *	                      └─ for programs: ctl_json
+ *	                      └─ for programs: text/json
  */
 #ifndef FOREFETCH_CTL_COMMAND_H
 #define FOREFETCH_CTL_COMMAND_H

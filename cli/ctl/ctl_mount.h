@@ -39,4 +39,8 @@ char *ctl_path_plain(const char *path);
 /* As a part of a request, which points into `place`. */
 void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out);
 
+struct json;
+/* Where it is at the server, as the member "export_path". */
+void ctl_place_json(struct json *j, const struct ctl_place *place);
+
 #endif

@@ -7,6 +7,7 @@
 
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 #define MOUNTS "/proc/self/mounts"
 
@@ -42,4 +43,15 @@ bool ctl_place_find(const char *path, struct ctl_place *out)
 bool ctl_place_guess(const char *path, struct ctl_place *out)
 {
 	return find(path, ctl_path_plain(path), out);
+}
+
+void ctl_place_json(struct json *j, const struct ctl_place *at)
+{
+	size_t len = strlen(at->export);
+	bool slash = *at->path && (len == 0 || at->export[len - 1] != '/');
+	char path[2 * CONTROL_PATH_MAX + 1];
+
+	snprintf(path, sizeof(path), "%s%s%s", at->export, slash ? "/" : "",
+	    at->path);
+	json_text(j, "export_path", path);
 }

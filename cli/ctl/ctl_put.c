@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 enum { NAME_BYTES = 96, MINUTE_US = 60000000 };
 
@@ -107,7 +108,7 @@ static void put_plain(FILE *out, const struct value *v)
 		ctl_put_bytes(out, (const uint8_t *)text, strlen(text));
 		return;
 	case PROTOBUF_C_TYPE_ENUM:
-		fputs(ctl_text_word(word, v->words, *(const int *)v->at), out);
+		fputs(json_word(word, v->words, *(const int *)v->at), out);
 		return;
 	default:
 		fprintf(out, "%" PRIu64, number_at(v));

@@ -12,6 +12,7 @@
 #include <wchar.h>
 
 #include "ctl/ctl_text.h"
+#include "text/utf8.h"
 
 static const char *three_digits(
     char buf[CTL_TEXT_MAX], double value, const char *unit)
@@ -86,86 +87,14 @@ const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us)
 	return buf;
 }
 
-const char *ctl_text_word(
-    char buf[CTL_TEXT_MAX], const ProtobufCEnumDescriptor *of, int value)
-{
-	const ProtobufCEnumValue *v =
-	    protobuf_c_enum_descriptor_get_value(of, value);
-	const char *name = v ? v->name : "unknown";
-	size_t n = 0;
-
-	for (; name[n] && n + 1 < CTL_TEXT_MAX; n++)
-		buf[n] = name[n] == '_' ? '-' : (char)tolower(name[n]);
-	buf[n] = '\0';
-	return buf;
-}
-
-/* The length that a first byte announces, and the least second byte. */
-static size_t sequence_begin(uint8_t first, uint8_t *low, uint8_t *high)
-{
-	*low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
-	*high = first == 0xed ? 0x9f : first == 0xf4 ? 0x8f : 0xbf;
-	if (first < 0x80)
-		return 1;
-	if (first < 0xc2 || first > 0xf4)
-		return 0;
-	return first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
-}
-
-size_t ctl_utf8_length(const uint8_t *s, size_t len)
-{
-	uint8_t low, high;
-	size_t i, n;
-
-	if (len == 0)
-		return 0;
-	n = sequence_begin(s[0], &low, &high);
-	if (n > len || n == 0)
-		return 0;
-	for (i = 1; i < n; i++) {
-		if (s[i] < low || s[i] > high)
-			return 0;
-		low = 0x80;
-		high = 0xbf;
-	}
-	return n;
-}
-
-uint32_t ctl_utf8_decode(const uint8_t *s, size_t n)
-{
-	static const uint8_t first[] = {0, 0x7f, 0x1f, 0x0f, 0x07};
-	uint32_t c = s[0] & first[n];
-
-	for (size_t i = 1; i < n; i++)
-		c = c << 6 | (s[i] & 0x3f);
-	return c;
-}
-
-/* They cannot be seen, or change the order of what stands beside them. */
-static bool is_hidden(uint32_t c)
-{
-	return c == 0xad || c == 0x34f || c == 0x61c || c == 0x115f ||
-	       c == 0x1160 || c == 0x17b4 || c == 0x17b5 ||
-	       (c >= 0x180b && c <= 0x180e) || (c >= 0x200b && c <= 0x200f) ||
-	       (c >= 0x2028 && c <= 0x202e) || (c >= 0x2060 && c <= 0x206f) ||
-	       c == 0x3164 || (c >= 0xfe00 && c <= 0xfe0f) || c == 0xfeff ||
-	       c == 0xffa0 || (c >= 0xfff0 && c <= 0xfffb) ||
-	       (c >= 0xe0000 && c <= 0xe0fff);
-}
-
-bool ctl_text_safe(uint32_t c)
-{
-	return c >= 0x20 && (c < 0x7f || c > 0x9f) && !is_hidden(c);
-}
-
 void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len)
 {
 	size_t n;
 
 	for (; len > 0; s += n, len -= n) {
-		n = ctl_utf8_length(s, len);
+		n = utf8_length(s, len);
 		if ((n == 1 || (n > 1 && ctl_utf8())) &&
-		    ctl_text_safe(ctl_utf8_decode(s, n))) {
+		    utf8_is_shown(utf8_decode(s, n))) {
 			fwrite(s, 1, n, out);
 			continue;
 		}
@@ -185,9 +114,9 @@ char *ctl_text_clean(const void *bytes, size_t len)
 	for (; len > 0; s += n, len -= n) {
 		uint32_t c;
 
-		n = ctl_utf8_length(s, len);
-		c = n > 0 ? ctl_utf8_decode(s, n) : 0;
-		if (ctl_text_safe(c) && wcwidth((wchar_t)c) >= 0) {
+		n = utf8_length(s, len);
+		c = n > 0 ? utf8_decode(s, n) : 0;
+		if (utf8_is_shown(c) && wcwidth((wchar_t)c) >= 0) {
 			memcpy(to, s, n);
 			to += n;
 			continue;

@@ -25,19 +25,6 @@ const char *ctl_text_rate(char buf[CTL_TEXT_MAX], uint64_t bytes_per_second);
 /* "12 s", "3 h 12 min", "4 d 2 h". */
 const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us);
 
-/* LAID_OUT is "laid-out"; "unknown" where this release knows no such word. */
-const char *ctl_text_word(
-    char buf[CTL_TEXT_MAX], const ProtobufCEnumDescriptor *of, int value);
-
-/*
- * The length of the UTF-8 sequence at the start of `s`, 1 to 4; 0 if there is
- * none that is valid (RFC 3629).
- */
-size_t ctl_utf8_length(const uint8_t *s, size_t len);
-
-/* The character of such a sequence, of `n` bytes. */
-uint32_t ctl_utf8_decode(const uint8_t *s, size_t n);
-
 /*
  * Bytes of unknown origin, for a person: whoever names a file on the server
  * chooses what stands in a path, and what a terminal makes of it. UTF-8 stays
@@ -46,7 +33,6 @@ uint32_t ctl_utf8_decode(const uint8_t *s, size_t n);
  * to a terminal by one of these, or by ctl_put.h or ctl_table.h, which use
  * them.
  */
-bool ctl_text_safe(uint32_t c);
 void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len);
 /* As text whose columns can be counted, so characters of no known width in the
  * locale become \xNN, too. To be freed; NULL without memory. */

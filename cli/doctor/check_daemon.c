@@ -12,6 +12,7 @@
 #include "ctl/ctl_text.h"
 #include "doctor/doctor_private.h"
 #include "doctor/jobs.h"
+#include "text/json.h"
 
 const struct doctor_row doctor_daemon_rows[] = {
     {"forefetchd", doctor_check_running},
@@ -354,7 +355,7 @@ static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 	char why[DOCTOR_TEXT], word[CTL_TEXT_MAX];
 
 	doctor_text(&farm->error, why, sizeof(why));
-	ctl_text_word(
+	json_word(
 	    word, &forefetch__farm_status__state__descriptor, (int)farm->state);
 	findings_add(out, FINDING_WARN, "farm", "%s%s%s; all goes on %s", word,
 	    *why ? ": " : "", why,

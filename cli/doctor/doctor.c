@@ -9,12 +9,12 @@
 #include <sys/time.h>
 #include <unistd.h>
 
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 #include "ctl/ctl_wire.h"
 #include "doctor/doctor.h"
 #include "doctor/doctor_private.h"
 #include "doctor/jobs.h"
+#include "text/json.h"
 
 enum {
 	DAEMON_S = 4, /* what the daemon may take to answer */
@@ -218,28 +218,28 @@ static void print_text(const struct doctor_plan *p)
 
 static void print_json(const struct doctor_plan *p)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_bool(&j, "ok", count_all(p, FINDING_FAIL) == 0);
-	ctl_json_number(&j, "failed", count_all(p, FINDING_FAIL));
-	ctl_json_number(&j, "warned", count_all(p, FINDING_WARN));
-	ctl_json_open(&j, "groups", '[');
+	json_open(&j, NULL, '{');
+	json_bool(&j, "ok", count_all(p, FINDING_FAIL) == 0);
+	json_number(&j, "failed", count_all(p, FINDING_FAIL));
+	json_number(&j, "warned", count_all(p, FINDING_WARN));
+	json_open(&j, "groups", '[');
 	for (size_t i = 0; i < p->count; i++) {
 		if (is_new_group(p, i)) {
-			ctl_json_open(&j, NULL, '{');
-			ctl_json_bytes(&j, "group", (uint8_t *)p->groups[i],
+			json_open(&j, NULL, '{');
+			json_bytes(&j, "group", (uint8_t *)p->groups[i],
 			    strlen(p->groups[i]));
-			ctl_json_open(&j, "findings", '[');
+			json_open(&j, "findings", '[');
 		}
 		findings_json(&p->jobs[i].found, &j);
 		if (i + 1 == p->count || is_new_group(p, i + 1)) {
-			ctl_json_close(&j, ']');
-			ctl_json_close(&j, '}');
+			json_close(&j, ']');
+			json_close(&j, '}');
 		}
 	}
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
+	json_close(&j, ']');
+	json_close(&j, '}');
 	putchar('\n');
 }
 

@@ -190,22 +190,22 @@ void findings_print(const struct findings *all, FILE *out, bool colour)
 	}
 }
 
-void findings_json(const struct findings *all, struct ctl_json *j)
+void findings_json(const struct findings *all, struct json *j)
 {
 	for (size_t i = 0; i < all->count; i++) {
 		const struct finding *f = &all->list[i];
 		const char *remedy = f->remedy ? f->remedy : "";
 
-		ctl_json_open(j, NULL, '{');
-		ctl_json_text(j, "state", states[f->state].name);
-		ctl_json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
-		ctl_json_bytes(j, "fact", (uint8_t *)f->fact, strlen(f->fact));
+		json_open(j, NULL, '{');
+		json_text(j, "state", states[f->state].name);
+		json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
+		json_bytes(j, "fact", (uint8_t *)f->fact, strlen(f->fact));
 		if (*remedy)
-			ctl_json_bytes(j, "remedy", (const uint8_t *)remedy,
+			json_bytes(j, "remedy", (const uint8_t *)remedy,
 			    strlen(remedy));
 		else
-			ctl_json_null(j, "remedy");
-		ctl_json_close(j, '}');
+			json_null(j, "remedy");
+		json_close(j, '}');
 	}
 }
 

@@ -7,7 +7,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "ctl/ctl_json.h"
+#include "text/json.h"
 
 enum finding_state {
 	FINDING_OK,
@@ -47,7 +47,7 @@ size_t findings_count(const struct findings *all, enum finding_state state);
 /* A line each, and its remedy behind an arrow; in colour if `colour`. */
 void findings_print(const struct findings *all, FILE *out, bool colour);
 /* Members of an array that is open. */
-void findings_json(const struct findings *all, struct ctl_json *j);
+void findings_json(const struct findings *all, struct json *j);
 
 /* To another process and back: false where it was cut off. */
 void findings_send(const struct findings *all, FILE *to);

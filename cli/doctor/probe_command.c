@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
 #include "doctor/doctor.h"
 #include "doctor/probe_report.h"
+#include "text/json.h"
 
 enum { HOST_MAX = 256 };
 
@@ -54,38 +54,38 @@ static int parse(const char *text, char host[HOST_MAX], const char **path)
 }
 
 /* 0 is not known. */
-static void put_known(struct ctl_json *j, const char *key, uint64_t value)
+static void put_known(struct json *j, const char *key, uint64_t value)
 {
 	if (value)
-		ctl_json_number(j, key, value);
+		json_number(j, key, value);
 	else
-		ctl_json_null(j, key);
+		json_null(j, key);
 }
 
 static void print_json(const struct probe_target *t,
     const struct probe_facts *f, const struct findings *all)
 {
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_bytes(&j, "server", (uint8_t *)t->host, strlen(t->host));
+	json_open(&j, NULL, '{');
+	json_bytes(&j, "server", (uint8_t *)t->host, strlen(t->host));
 	if (t->path)
-		ctl_json_bytes(&j, "path", (uint8_t *)t->path, strlen(t->path));
+		json_bytes(&j, "path", (uint8_t *)t->path, strlen(t->path));
 	else
-		ctl_json_null(&j, "path");
-	ctl_json_bool(&j, "ok", findings_worst(all) != FINDING_FAIL);
-	ctl_json_open(&j, "findings", '[');
+		json_null(&j, "path");
+	json_bool(&j, "ok", findings_worst(all) != FINDING_FAIL);
+	json_open(&j, "findings", '[');
 	findings_json(all, &j);
-	ctl_json_close(&j, ']');
-	ctl_json_open(&j, "exports", '[');
+	json_close(&j, ']');
+	json_open(&j, "exports", '[');
 	for (unsigned i = 0; i < f->nexports; i++)
-		ctl_json_bytes(
+		json_bytes(
 		    &j, NULL, (uint8_t *)f->exports[i], strlen(f->exports[i]));
-	ctl_json_close(&j, ']');
+	json_close(&j, ']');
 	put_known(&j, "round_trip_us", f->rtt_us);
 	put_known(&j, "rate_bytes_per_second",
 	    f->rate_us ? f->rate_bytes * 1000000 / f->rate_us : 0);
-	ctl_json_close(&j, '}');
+	json_close(&j, '}');
 	putchar('\n');
 }
 

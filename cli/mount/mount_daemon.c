@@ -13,6 +13,7 @@
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 #define POLL_NS     100000000
 #define QUIET_US    2000000 /* no word of waiting before that */
@@ -86,7 +87,7 @@ static int look(const char *socket, const char *name, struct mount_why *why)
 		const ProtobufCBinaryData *text =
 		    srv->reason.len > 0 ? &srv->reason : &srv->last_error;
 
-		ctl_text_word(
+		json_word(
 		    state, &forefetch__state__descriptor, (int)srv->state);
 		mount_refuse(why, "%s%s%.*s", state, text->len > 0 ? ": " : "",
 		    TEXT(*text));

@@ -5,13 +5,13 @@
 #include <string.h>
 
 #include "ctl/ctl_client.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ctl_table.h"
 #include "ctl/ctl_text.h"
 #include "mount/mount_command.h"
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
+#include "text/json.h"
 
 /* ---- what holds where --------------------------------------------------- */
 
@@ -42,20 +42,19 @@ static const char *consistency_of(const Forefetch__ServerStatus *srv,
 
 /* ---- the list ----------------------------------------------------------- */
 
-static void put_json(struct ctl_json *j, const struct mount_entry *entry,
+static void put_json(struct json *j, const struct mount_entry *entry,
     const Forefetch__ServerStatus *srv, const char *mode, const char *state)
 {
-	ctl_json_open(j, NULL, '{');
-	ctl_json_bytes(
+	json_open(j, NULL, '{');
+	json_bytes(
 	    j, "source", (const uint8_t *)entry->source, strlen(entry->source));
-	ctl_json_bytes(
-	    j, "dir", (const uint8_t *)entry->dir, strlen(entry->dir));
-	ctl_json_bytes(j, "server", srv->name.data, srv->name.len);
-	ctl_json_text(j, "consistency", mode);
-	ctl_json_text(j, "state", state);
-	ctl_json_number(j, "state_age_us", srv->state_age_us);
-	ctl_json_number(j, "port", entry->port);
-	ctl_json_close(j, '}');
+	json_bytes(j, "dir", (const uint8_t *)entry->dir, strlen(entry->dir));
+	json_bytes(j, "server", srv->name.data, srv->name.len);
+	json_text(j, "consistency", mode);
+	json_text(j, "state", state);
+	json_number(j, "state_age_us", srv->state_age_us);
+	json_number(j, "port", entry->port);
+	json_close(j, '}');
 }
 
 static void put_row(struct ctl_table *t, const struct mount_entry *entry,
@@ -72,7 +71,7 @@ static void put_row(struct ctl_table *t, const struct mount_entry *entry,
 /* In one of two forms; how many there are. */
 static unsigned put_all(const Forefetch__Status *status,
     const struct mount_entry *all, size_t n, struct ctl_table *t,
-    struct ctl_json *j)
+    struct json *j)
 {
 	unsigned count = 0;
 
@@ -85,7 +84,7 @@ static unsigned put_all(const Forefetch__Status *status,
 		if (!srv)
 			continue;
 		count++;
-		ctl_text_word(
+		json_word(
 		    state, &forefetch__state__descriptor, (int)srv->state);
 		mode = consistency_of(srv, &all[i], all, n);
 		if (j)
@@ -101,7 +100,7 @@ int mount_list(const char *socket, bool json)
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 	Forefetch__Response *res =
 	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
-	struct ctl_json j = {.out = stdout};
+	struct json j = {.out = stdout};
 	struct mount_entry *all;
 	struct ctl_table *t;
 	size_t n;
@@ -111,11 +110,11 @@ int mount_list(const char *socket, bool json)
 		return EXIT_FAILURE;
 	all = mount_kernel_list(&n);
 	if (json) {
-		ctl_json_open(&j, NULL, '{');
-		ctl_json_open(&j, "mounts", '[');
+		json_open(&j, NULL, '{');
+		json_open(&j, "mounts", '[');
 		put_all(res->status, all, n, NULL, &j);
-		ctl_json_close(&j, ']');
-		ctl_json_close(&j, '}');
+		json_close(&j, ']');
+		json_close(&j, '}');
 		putchar('\n');
 	} else {
 		t = ctl_table_new("source,at,server,consistency,state");

@@ -3,44 +3,42 @@
  * (control.proto). */
 #include "top/top_json.h"
 
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
-static void put_rate(
-    struct ctl_json *j, const char *key, bool known, double value)
+static void put_rate(struct json *j, const char *key, bool known, double value)
 {
 	if (known)
-		ctl_json_real(j, key, value);
+		json_real(j, key, value);
 	else
-		ctl_json_null(j, key);
+		json_null(j, key);
 }
 
 /* Of what is counted in bytes and microseconds, whole ones. */
-static void put_whole(
-    struct ctl_json *j, const char *key, bool known, double value)
+static void put_whole(struct json *j, const char *key, bool known, double value)
 {
 	if (known)
-		ctl_json_number(j, key, (uint64_t)(value + 0.5));
+		json_number(j, key, (uint64_t)(value + 0.5));
 	else
-		ctl_json_null(j, key);
+		json_null(j, key);
 }
 
 /* `share`: -1 where it is not known. */
-static void put_permille(struct ctl_json *j, const char *key, double share)
+static void put_permille(struct json *j, const char *key, double share)
 {
 	put_whole(j, key, share >= 0, share * 1000);
 }
 
 static void put_text(
-    struct ctl_json *j, const char *key, const ProtobufCBinaryData *text)
+    struct json *j, const char *key, const ProtobufCBinaryData *text)
 {
 	if (text->len > 0)
-		ctl_json_bytes(j, key, text->data, text->len);
+		json_bytes(j, key, text->data, text->len);
 	else
-		ctl_json_null(j, key);
+		json_null(j, key);
 }
 
-static void put_rates(struct ctl_json *j, const struct top_rates *r)
+static void put_rates(struct json *j, const struct top_rates *r)
 {
 	bool known = r->known;
 
@@ -58,25 +56,25 @@ static void put_rates(struct ctl_json *j, const struct top_rates *r)
 	put_rate(j, "dropped_per_second", known, r->dropped);
 }
 
-static void put_mounts(struct ctl_json *j, const struct top_server *srv)
+static void put_mounts(struct json *j, const struct top_server *srv)
 {
-	ctl_json_open(j, "mounts", '[');
+	json_open(j, "mounts", '[');
 	for (size_t i = 0; srv->mounts && i < srv->activity->n_mounts; i++) {
 		const Forefetch__MountUse *m = srv->activity->mounts[i];
 		const struct top_mount_rates *r = &srv->mounts[i];
 
-		ctl_json_open(j, NULL, '{');
+		json_open(j, NULL, '{');
 		put_text(j, "export_path", &m->export_path);
-		ctl_json_number(j, "other_exports", m->others);
+		json_number(j, "other_exports", m->others);
 		put_rate(j, "calls_per_second", r->known, r->calls);
 		put_whole(j, "client_bytes_per_second", r->known, r->bytes);
 		put_permille(j, "hit_permille", r->hit_share);
-		ctl_json_close(j, '}');
+		json_close(j, '}');
 	}
-	ctl_json_close(j, ']');
+	json_close(j, ']');
 }
 
-static void put_server(struct ctl_json *j, const struct top_server *srv)
+static void put_server(struct json *j, const struct top_server *srv)
 {
 	const Forefetch__ServerStatus *st = srv->status;
 	uint64_t in_flight = 0;
@@ -85,55 +83,54 @@ static void put_server(struct ctl_json *j, const struct top_server *srv)
 	for (size_t i = 0; i < st->n_upstreams; i++)
 		in_flight +=
 		    st->upstreams[i]->in_flight + st->upstreams[i]->queued;
-	ctl_json_open(j, NULL, '{');
+	json_open(j, NULL, '{');
 	put_text(j, "name", &st->name);
-	ctl_json_text(j, "state",
-	    ctl_text_word(word, &forefetch__state__descriptor, (int)st->state));
-	ctl_json_bool(j, "offline_active", st->offline_active);
+	json_text(j, "state",
+	    json_word(word, &forefetch__state__descriptor, (int)st->state));
+	json_bool(j, "offline_active", st->offline_active);
 	put_text(j, "reason", &st->reason);
 	if (srv->trip_us > 0)
-		ctl_json_number(j, "round_trip_us", srv->trip_us);
+		json_number(j, "round_trip_us", srv->trip_us);
 	else
-		ctl_json_null(j, "round_trip_us");
-	ctl_json_number(j, "queue", in_flight);
+		json_null(j, "round_trip_us");
+	json_number(j, "queue", in_flight);
 	put_rates(j, &srv->rates);
 	put_mounts(j, srv);
 	if (srv->activity)
-		ctl_json_message(j, "activity", srv->activity);
-	ctl_json_close(j, '}');
+		json_message(j, "activity", srv->activity);
+	json_close(j, '}');
 }
 
-static void put_farm(struct ctl_json *j, const struct top_model *m)
+static void put_farm(struct json *j, const struct top_model *m)
 {
 	const Forefetch__FarmStatus *farm =
 	    m->sample && !m->away ? m->sample->status->farm : NULL;
 	char word[CTL_TEXT_MAX];
 
 	if (farm)
-		ctl_json_text(j, "farm",
-		    ctl_text_word(word,
-			&forefetch__farm_status__state__descriptor,
+		json_text(j, "farm",
+		    json_word(word, &forefetch__farm_status__state__descriptor,
 			(int)farm->state));
 	else
-		ctl_json_null(j, "farm");
+		json_null(j, "farm");
 }
 
 void top_json_print(FILE *out, const struct top_model *m)
 {
-	struct ctl_json j = {.out = out};
+	struct json j = {.out = out};
 
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_bool(&j, "away", m->away);
+	json_open(&j, NULL, '{');
+	json_bool(&j, "away", m->away);
 	if (m->away)
-		ctl_json_text(&j, "away_reason", m->why);
+		json_text(&j, "away_reason", m->why);
 	else
-		ctl_json_null(&j, "away_reason");
+		json_null(&j, "away_reason");
 	put_farm(&j, m);
-	ctl_json_open(&j, "servers", '[');
+	json_open(&j, "servers", '[');
 	/* Servers are no more as they were before the daemon went. */
 	for (size_t i = 0; !m->away && i < m->nservers; i++)
 		put_server(&j, &m->servers[i]);
-	ctl_json_close(&j, ']');
-	ctl_json_close(&j, '}');
+	json_close(&j, ']');
+	json_close(&j, '}');
 	putc('\n', out);
 }

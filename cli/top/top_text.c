@@ -6,15 +6,16 @@
 #include <wchar.h>
 
 #include "ctl/ctl_text.h"
+#include "text/utf8.h"
 
 size_t top_text_next(const char *s, int *columns)
 {
-	size_t n = ctl_utf8_length((const uint8_t *)s, strnlen(s, 4));
+	size_t n = utf8_length((const uint8_t *)s, strnlen(s, 4));
 
 	*columns = 0;
 	if (n == 0)
 		return *s ? 1 : 0;
-	*columns = wcwidth((wchar_t)ctl_utf8_decode((const uint8_t *)s, n));
+	*columns = wcwidth((wchar_t)utf8_decode((const uint8_t *)s, n));
 	return n;
 }
 

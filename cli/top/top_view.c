@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
@@ -71,8 +72,7 @@ static bool servers_chosen(const struct top_look *look)
 static const char *farm_word(
     const Forefetch__FarmStatus *farm, char buf[CTL_TEXT_MAX])
 {
-	return farm ? ctl_text_word(buf,
-			  &forefetch__farm_status__state__descriptor,
+	return farm ? json_word(buf, &forefetch__farm_status__state__descriptor,
 			  (int)farm->state)
 		    : "";
 }

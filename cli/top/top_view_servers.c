@@ -7,6 +7,7 @@
 
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
@@ -54,7 +55,7 @@ static enum top_style state_of(
 	const Forefetch__ServerStatus *st = srv->status;
 	char age[CTL_TEXT_MAX], word[CTL_TEXT_MAX];
 
-	ctl_text_word(word, &forefetch__state__descriptor, (int)st->state);
+	json_word(word, &forefetch__state__descriptor, (int)st->state);
 	if (st->offline_active) {
 		snprintf(text, STATE_BYTES, "offline %s",
 		    ctl_text_duration(age, st->offline_age_us));

@@ -7,7 +7,7 @@
 #define FOREFETCH_DOCUMENT_H
 
 #include "control/control.h"
-#include "web/text.h"
+#include "text/text.h"
 
 struct prometheus;
 

@@ -1,161 +1,106 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The servers with what the last hour brought, and the samples of that hour.
- * Times are in seconds, sizes in bytes.
+ * Times are in seconds, sizes in bytes. Each field is named here, since most
+ * that `forefetch status` tells is not for everybody.
  */
-#include <inttypes.h>
-#include <string.h>
-
 #include "base/metrics.h"
 #include "control/history.h"
+#include "text/json.h"
 #include "web/document.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-static void put_text(
-    struct text *t, const char *key, const ProtobufCBinaryData *value)
+/* Figures of a sample: those that are summed up over the hour, then those that
+ * held when it was taken. */
+/* clang-format off */
+#define FIGURE(name, member, time) \
+	{name, offsetof(struct history_sample, member), time}
+/* clang-format on */
+static const struct {
+	const char *name;
+	size_t at;
+	bool time;
+} figures[] = {
+    FIGURE("span", span_us, true),
+    FIGURE("calls", calls, false),
+    FIGURE("hits", hits, false),
+    FIGURE("misses", misses, false),
+    FIGURE("waited", waited_us, true),
+    FIGURE("saved", saved_us, true),
+    FIGURE("added", added_us, true),
+    FIGURE("demand_bytes", demand_bytes, false),
+    FIGURE("ahead_bytes", ahead_bytes, false),
+    FIGURE("unused_bytes", unused_bytes, false),
+    FIGURE("used", used, false),
+    FIGURE("late", late, false),
+    FIGURE("unused", unused, false),
+    FIGURE("refused", refused, false),
+    FIGURE("resent", resent, false),
+    FIGURE("segments", segments, false),
+    FIGURE("lost", lost, false),
+    FIGURE("round_trip", srtt_us, true),
+    FIGURE("idle_round_trip", base_us, true),
+    FIGURE("queue", queue_us, true),
+    FIGURE("bytes_per_second", rate_Bps, false),
+};
+
+enum { SUMMED = 17 };
+
+static uint64_t figure_of(const struct history_sample *s, size_t i)
 {
-	text_print(t, "\"%s\":", key);
-	text_json(t, value->data, value->len);
-	text_string(t, ",");
+	return *(const uint64_t *)((const char *)s + figures[i].at);
 }
 
-static void put_word(struct text *t, const char *key, const char *value)
+static void put_figure(
+    struct json *j, const char *key, size_t i, uint64_t value)
 {
-	text_print(t, "\"%s\":", key);
-	text_json(t, value, strlen(value));
-	text_string(t, ",");
-}
-
-static void put_number(struct text *t, const char *key, uint64_t value)
-{
-	text_print(t, "\"%s\":%" PRIu64 ",", key, value);
-}
-
-/* 0 is what is not known yet. */
-static void put_seconds(struct text *t, const char *key, uint64_t us, bool zero)
-{
-	text_print(t, "\"%s\":", key);
-	if (us > 0 || zero)
-		text_seconds(t, us);
+	if (figures[i].time)
+		json_seconds(j, key, value);
 	else
-		text_string(t, "null");
-	text_string(t, ",");
+		json_number(j, key, value);
 }
 
-/* Ends a list or an object; the comma before its end goes. */
-static void put_end(struct text *t, const char *end)
+static void put_hour(struct json *j, const struct history *h)
 {
-	if (t->len > 0 && t->data[t->len - 1] == ',')
-		t->len--;
-	text_string(t, end);
+	json_open(j, "hour", '{');
+	for (size_t i = 0; i < SUMMED; i++) {
+		uint64_t sum = 0;
+
+		for (size_t k = 0; k < history_count(h); k++)
+			sum += figure_of(history_at(h, k), i);
+		put_figure(j, figures[i].name, i, sum);
+	}
+	json_close(j, '}');
 }
 
 /* ---- servers ---------------------------------------------------------- */
 
-static const char *state_name(const Forefetch__ServerStatus *st)
-{
-	switch (st->state) {
-	case FOREFETCH__STATE__UP:
-		return "up";
-	case FOREFETCH__STATE__CONNECTING:
-		return "connecting";
-	case FOREFETCH__STATE__RESOLVING:
-		return "resolving";
-	case FOREFETCH__STATE__IDLE:
-		return "idle";
-	default:
-		return "down";
-	}
-}
-
-static struct history_sample sum_of(const struct history *h)
-{
-	struct history_sample sum = {0};
-
-	for (size_t i = 0; i < history_count(h); i++) {
-		const struct history_sample *s = history_at(h, i);
-
-		sum.span_us += s->span_us;
-		sum.calls += s->calls;
-		sum.hits += s->hits;
-		sum.misses += s->misses;
-		sum.waited_us += s->waited_us;
-		sum.saved_us += s->saved_us;
-		sum.added_us += s->added_us;
-		sum.demand_bytes += s->demand_bytes;
-		sum.ahead_bytes += s->ahead_bytes;
-		sum.unused_bytes += s->unused_bytes;
-		sum.used += s->used;
-		sum.late += s->late;
-		sum.unused += s->unused;
-		sum.refused += s->refused;
-		sum.resent += s->resent;
-		sum.segments += s->segments;
-		sum.lost += s->lost;
-	}
-	return sum;
-}
-
-static void put_hour(struct text *t, const struct history *h)
-{
-	struct history_sample sum = sum_of(h);
-
-	text_string(t, "\"hour\":{");
-	put_seconds(t, "span", sum.span_us, true);
-	put_number(t, "calls", sum.calls);
-	put_number(t, "hits", sum.hits);
-	put_number(t, "misses", sum.misses);
-	put_seconds(t, "waited", sum.waited_us, true);
-	put_seconds(t, "saved", sum.saved_us, true);
-	put_seconds(t, "added", sum.added_us, true);
-	put_number(t, "demand_bytes", sum.demand_bytes);
-	put_number(t, "ahead_bytes", sum.ahead_bytes);
-	put_number(t, "unused_bytes", sum.unused_bytes);
-	put_number(t, "used", sum.used);
-	put_number(t, "late", sum.late);
-	put_number(t, "unused", sum.unused);
-	put_number(t, "refused", sum.refused);
-	put_number(t, "resent", sum.resent);
-	put_number(t, "segments", sum.segments);
-	put_number(t, "lost", sum.lost);
-	put_end(t, "},");
-}
-
-static void put_link(struct text *t, const struct metrics *m)
+static void put_gauges(struct json *j, const struct metrics *m)
 {
 	static const struct {
 		const char *key;
 		enum metrics_gauge gauge;
-	} times[] = {{"round_trip", METRICS_GAUGE_LINK_SRTT_US},
-	    {"idle_round_trip", METRICS_GAUGE_LINK_BASE_US},
-	    {"queue", METRICS_GAUGE_LINK_QUEUE_US}};
+		bool time;
+	} gauges[] = {{"round_trip", METRICS_GAUGE_LINK_SRTT_US, true},
+	    {"idle_round_trip", METRICS_GAUGE_LINK_BASE_US, true},
+	    {"queue", METRICS_GAUGE_LINK_QUEUE_US, true},
+	    {"bytes_per_second", METRICS_GAUGE_LINK_RATE, false},
+	    {"clients", METRICS_GAUGE_CLIENTS, false},
+	    {"in_flight", METRICS_GAUGE_CALLS_IN_FLIGHT, false},
+	    {"memory_bytes", METRICS_GAUGE_MEMORY_BYTES, false},
+	    {"memory_limit_bytes", METRICS_GAUGE_MEMORY_LIMIT_BYTES, false},
+	    {"disk_bytes", METRICS_GAUGE_DATA_DISK_BYTES, false},
+	    {"disk_limit_bytes", METRICS_GAUGE_DATA_LIMIT_BYTES, false}};
 
-	for (size_t i = 0; i < LENGTH(times); i++)
-		put_seconds(t, times[i].key,
-		    metrics_get_gauge(m, times[i].gauge), false);
-	put_number(t, "bytes_per_second",
-	    metrics_get_gauge(m, METRICS_GAUGE_LINK_RATE));
-}
+	for (size_t i = 0; i < LENGTH(gauges); i++) {
+		uint64_t value = metrics_get_gauge(m, gauges[i].gauge);
 
-static void put_caches(
-    struct text *t, const struct metrics *m, const Forefetch__ServerStatus *st)
-{
-	static const struct {
-		const char *key;
-		enum metrics_gauge gauge;
-	} gauges[] = {{"clients", METRICS_GAUGE_CLIENTS},
-	    {"in_flight", METRICS_GAUGE_CALLS_IN_FLIGHT},
-	    {"memory_bytes", METRICS_GAUGE_MEMORY_BYTES},
-	    {"memory_limit_bytes", METRICS_GAUGE_MEMORY_LIMIT_BYTES},
-	    {"disk_bytes", METRICS_GAUGE_DATA_DISK_BYTES},
-	    {"disk_limit_bytes", METRICS_GAUGE_DATA_LIMIT_BYTES}};
-
-	for (size_t i = 0; i < LENGTH(gauges); i++)
-		put_number(
-		    t, gauges[i].key, metrics_get_gauge(m, gauges[i].gauge));
-	if (st->caches)
-		put_text(t, "disk_problem", &st->caches->disk_problem);
+		if (gauges[i].time)
+			json_seconds_known(j, gauges[i].key, value);
+		else
+			json_number(j, gauges[i].key, value);
+	}
 }
 
 /* Why nothing is fetched ahead now. */
@@ -168,95 +113,67 @@ static const char *held(const Forefetch__HoldStatus *h)
 		   : "";
 }
 
-static void put_server(struct text *t, const struct control_server *srv,
+static void put_server(struct json *j, const struct control_server *srv,
     const Forefetch__ServerStatus *st)
 {
-	text_string(t, "{");
-	put_word(t, "name", srv->name);
-	put_text(t, "address", &st->address);
-	put_word(t, "state", state_name(st));
-	put_seconds(t, "state_age", st->state_age_us, true);
-	put_text(t, "reason", &st->reason);
-	put_word(t, "offline", st->offline_active ? "yes" : "");
-	put_word(t, "consistency", st->consistency);
-	put_word(t, "prefetch", st->prefetch);
-	put_word(t, "held", held(st->hold));
-	put_link(t, srv->metrics);
+	json_open(j, NULL, '{');
+	json_text(j, "name", srv->name);
+	json_some(
+	    j, st, "address state state_age_us reason consistency prefetch");
+	json_bool(j, "offline", st->offline_active);
+	json_text(j, "held", held(st->hold));
+	put_gauges(j, srv->metrics);
 	if (st->farm)
-		put_number(t, "farm_bytes", st->farm->bytes);
-	put_caches(t, srv->metrics, st);
+		json_number(j, "farm_bytes", st->farm->bytes);
+	if (st->caches)
+		json_some(j, st->caches, "disk_problem");
 	if (srv->history)
-		put_hour(t, srv->history);
-	put_end(t, "},");
-}
-
-static const char *farm_state(const Forefetch__FarmStatus *farm)
-{
-	switch (farm->state) {
-	case FOREFETCH__FARM_STATUS__STATE__OFF:
-		return "off";
-	case FOREFETCH__FARM_STATUS__STATE__CONNECTING:
-		return "connecting";
-	case FOREFETCH__FARM_STATUS__STATE__UP:
-		return "up";
-	case FOREFETCH__FARM_STATUS__STATE__FULL:
-		return "full";
-	case FOREFETCH__FARM_STATUS__STATE__SLOW:
-		return "slow";
-	case FOREFETCH__FARM_STATUS__STATE__REFUSES:
-		return "refuses";
-	default:
-		return "down";
-	}
-}
-
-static void put_farm(struct text *t, const Forefetch__FarmStatus *farm)
-{
-	if (!farm) {
-		text_string(t, "\"farm\":null,");
-		return;
-	}
-	text_string(t, "\"farm\":{");
-	put_word(t, "id", farm->id);
-	put_word(t, "state", farm_state(farm));
-	put_text(t, "error", &farm->error);
-	put_seconds(t, "round_trip", farm->srtt_us, false);
-	put_end(t, "},");
+		put_hour(j, srv->history);
+	json_close(j, '}');
 }
 
 static void put_daemon(
-    struct text *t, const struct document_making *mk, struct arena *a)
+    struct json *j, const struct document_making *mk, struct arena *a)
 {
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
 
 	mk->ops->fill_daemon(mk->ctx, a, &st);
-	put_end(t, "],");
-	put_word(t, "version", st.version);
-	put_seconds(t, "uptime", st.uptime_us, true);
-	put_text(t, "reload_error", &st.reload_error);
-	put_text(t, "reload_restart", &st.reload_restart);
-	put_farm(t, st.farm);
-	put_end(t, "}\n");
+	json_close(j, ']');
+	json_some(j, &st, "version uptime_us reload_error reload_restart");
+	if (st.farm) {
+		json_open(j, "farm", '{');
+		json_some(j, st.farm, "id state error");
+		json_seconds_known(j, "round_trip", st.farm->srtt_us);
+		json_close(j, '}');
+	}
+	json_close(j, '}');
+	putc('\n', j->out);
 }
 
 /* A server in each turn. */
 enum document_end document_servers(struct document_making *mk, struct text *out)
 {
 	struct arena arena = {0};
+	struct json j = {.out = text_open(out), .page = true};
 	const Forefetch__ServerStatus *st;
 	struct control_server srv;
-	bool more;
+	bool more = mk->ops->server(mk->ctx, mk->next, &srv);
 
-	if (mk->next == 0)
-		text_string(out, "{\"servers\":[");
-	more = mk->ops->server(mk->ctx, mk->next, &srv);
+	if (!j.out)
+		return DOCUMENT_FAILED;
+	j.comma = mk->next > 0;
+	if (mk->next == 0) {
+		json_open(&j, NULL, '{');
+		json_open(&j, "servers", '[');
+	}
 	if (more) {
 		st = document_status(mk, mk->next++, &arena);
 		if (st)
-			put_server(out, &srv, st);
+			put_server(&j, &srv, st);
 	} else {
-		put_daemon(out, mk, &arena);
+		put_daemon(&j, mk, &arena);
 	}
+	fclose(j.out);
 	out->failed |= arena.failed;
 	arena_clear(&arena);
 	if (out->failed)
@@ -268,45 +185,41 @@ enum document_end document_servers(struct document_making *mk, struct text *out)
 
 /* Rows of numbers in the order of "columns". */
 static void put_sample(
-    struct text *t, const struct history_sample *s, uint64_t now_us)
+    struct json *j, const struct history_sample *s, uint64_t now_us)
 {
-	const uint64_t times[] = {now_us > s->at_us ? now_us - s->at_us : 0,
-	    s->span_us, s->waited_us, s->saved_us, s->srtt_us, s->base_us,
-	    s->queue_us};
-	const uint64_t counts[] = {s->calls, s->hits, s->misses,
-	    s->demand_bytes, s->ahead_bytes, s->unused_bytes, s->used, s->late,
-	    s->unused, s->resent, s->segments, s->lost, s->rate_Bps, s->up};
-
-	text_string(t, "[");
-	for (size_t i = 0; i < LENGTH(times); i++) {
-		text_seconds(t, times[i]);
-		text_string(t, ",");
-	}
-	for (size_t i = 0; i < LENGTH(counts); i++) {
-		text_number(t, counts[i]);
-		text_string(t, ",");
-	}
-	put_end(t, "],");
+	json_open(j, NULL, '[');
+	json_seconds(j, NULL, now_us > s->at_us ? now_us - s->at_us : 0);
+	json_number(j, NULL, s->up);
+	for (size_t i = 0; i < LENGTH(figures); i++)
+		put_figure(j, NULL, i, figure_of(s, i));
+	json_close(j, ']');
 }
 
 enum document_end document_history(struct document_making *mk, struct text *out)
 {
+	struct json j = {.page = true};
 	struct control_server srv;
 	size_t index;
 
 	if (!document_server(mk, &index, &srv) || !srv.history)
 		return DOCUMENT_NONE;
-	text_string(out, "{");
-	put_word(out, "name", srv.name);
-	text_string(out,
-	    "\"columns\":[\"age\",\"span\",\"waited\",\"saved\",\"round_trip\","
-	    "\"idle_round_trip\",\"queue\",\"calls\",\"hits\",\"misses\","
-	    "\"demand_bytes\",\"ahead_bytes\",\"unused_bytes\",\"used\","
-	    "\"late\",\"unused\",\"resent\",\"segments\",\"lost\",\"bytes_per_"
-	    "second\",\"up\"],"
-	    "\"samples\":[");
+	j.out = text_open(out);
+	if (!j.out)
+		return DOCUMENT_FAILED;
+	json_open(&j, NULL, '{');
+	json_text(&j, "name", srv.name);
+	json_open(&j, "columns", '[');
+	json_text(&j, NULL, "age");
+	json_text(&j, NULL, "up");
+	for (size_t i = 0; i < LENGTH(figures); i++)
+		json_text(&j, NULL, figures[i].name);
+	json_close(&j, ']');
+	json_open(&j, "samples", '[');
 	for (size_t i = 0; i < history_count(srv.history); i++)
-		put_sample(out, history_at(srv.history, i), mk->now_us);
-	put_end(out, "]}\n");
+		put_sample(&j, history_at(srv.history, i), mk->now_us);
+	json_close(&j, ']');
+	json_close(&j, '}');
+	putc('\n', j.out);
+	fclose(j.out);
 	return out->failed ? DOCUMENT_FAILED : DOCUMENT_DONE;
 }

@@ -18,6 +18,7 @@
 #include "predictor/persist/trees.h"
 #include "predictor/predictor.h"
 #include "prefetch/prefetch.h"
+#include "text/json.h"
 #include "web/document.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -37,6 +38,7 @@ struct shapes {
 	struct trees_list *list; /* NULL: it is complete */
 	struct trees_show *show; /* of found[at]; NULL: it is not begun */
 	struct predictor_tree found[TREES_MAX];
+	struct json j; /* begins at the first tree, goes on at the others */
 	size_t shown, at;
 	ssize_t total;
 };
@@ -82,41 +84,50 @@ static char outcome(const struct prefetch_told *told)
 	return '-';
 }
 
-static void put_node(struct text *out, struct prefetch *pf,
+static void put_node(struct json *j, struct prefetch *pf,
     const struct predictor_line *line, uint64_t now_us)
 {
 	struct prefetch_told told;
+	char letter[2] = {0};
 
 	prefetch_tell(pf, line->object, 0, now_us, &told);
-	text_print(out, "[%u,\"%c\",%u,%.2f],", line->depth, outcome(&told),
-	    told.predicted ? told.bytes : 0, told.predicted ? told.p : 0.0);
+	letter[0] = outcome(&told);
+	json_open(j, NULL, '[');
+	json_number(j, NULL, line->depth);
+	json_text(j, NULL, letter);
+	json_number(j, NULL, told.predicted ? told.bytes : 0);
+	json_real(j, NULL, told.predicted ? told.p : 0);
+	json_close(j, ']');
 }
 
-static void put_tree(struct text *out, const struct document_making *mk,
+static void put_tree(struct json *j, const struct document_making *mk,
     struct prefetch *pf, const struct shapes *s)
 {
 	const struct predictor_tree *t = &s->found[s->at];
 	const struct predictor_line *lines;
+	char tag[JSON_WORD_MAX];
 	size_t n;
 	bool more;
 
 	/* One that was cleared meanwhile is left out. */
 	if (trees_show_lines(s->show, &lines, &n, &more) < 0)
 		return;
-	text_print(out,
-	    "{\"tag\":\"%08" PRIx32
-	    "\",\"kind\":\"%s\",\"objects\":%u,\"uses\":%u,"
-	    "\"more\":%s,\"nodes\":[",
-	    (uint32_t)XXH3_64bits_withSeed(&t->id, sizeof(t->id), mk->secret),
+	snprintf(tag, sizeof(tag), "%08" PRIx32,
+	    (uint32_t)XXH3_64bits_withSeed(&t->id, sizeof(t->id), mk->secret));
+	json_open(j, NULL, '{');
+	json_text(j, "tag", tag);
+	json_text(j, "kind",
 	    t->session   ? "session"
 	    : t->program ? "program"
-			 : "run",
-	    t->objects, t->uses, more ? "true" : "false");
+			 : "run");
+	json_number(j, "objects", t->objects);
+	json_number(j, "uses", t->uses);
+	json_bool(j, "more", more);
+	json_open(j, "nodes", '[');
 	for (size_t i = 0; i < n; i++)
-		put_node(out, pf, &lines[i], mk->now_us);
-	if (n > 0)
-		out->len--;
-	text_string(out, "]},");
+		put_node(j, pf, &lines[i], mk->now_us);
+	json_close(j, ']');
+	json_close(j, '}');
 }
 
 /* The list is complete. */
@@ -132,8 +143,6 @@ static void list_end(struct shapes *s, struct text *out)
 
 static enum document_end trees_end(struct text *out)
 {
-	if (out->len > 0 && out->data[out->len - 1] == ',')
-		out->len--;
 	text_string(out, "]}\n");
 	return out->failed ? DOCUMENT_FAILED : DOCUMENT_DONE;
 }
@@ -166,7 +175,11 @@ static enum document_end shapes_walk(struct document_making *mk,
 		return DOCUMENT_FAILED;
 	if (!trees_show_step(s->show, SHOW_STEPS))
 		return DOCUMENT_LATER;
-	put_tree(out, mk, prefetch, s);
+	s->j.out = text_open(out);
+	if (!s->j.out)
+		return DOCUMENT_FAILED;
+	put_tree(&s->j, mk, prefetch, s);
+	fclose(s->j.out);
 	trees_show_free(s->show);
 	s->show = NULL;
 	s->at++;

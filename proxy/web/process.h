@@ -3,7 +3,7 @@
 #ifndef FOREFETCH_PROCESS_H
 #define FOREFETCH_PROCESS_H
 
-#include "web/text.h"
+#include "text/text.h"
 
 /* The metrics process_…; it began at `started_us` of the wall clock. What
  * cannot be told is left out. */

@@ -10,7 +10,7 @@
 #define FOREFETCH_PROMETHEUS_H
 
 #include "control/control.h"
-#include "web/text.h"
+#include "text/text.h"
 
 struct prometheus;
 

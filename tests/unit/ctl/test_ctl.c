@@ -11,27 +11,27 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#include "commands/hint_line.h"
 #include "control/control.pb-c.h"
 #include "control/protocol.h"
-#include "commands/hint_line.h"
-#include "ctl/ctl_json.h"
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
 #include "ctl/ctl_text.h"
+#include "text/json.h"
 
 static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 {
-	struct ctl_json j = {0};
+	struct json j = {0};
 	char *text;
 	size_t size;
 
 	j.out = open_memstream(&text, &size);
-	ctl_json_open(&j, NULL, '{');
-	ctl_json_bytes(&j, "k", bytes, len);
-	ctl_json_number(&j, "m", UINT64_MAX);
-	ctl_json_bool(&j, "b", false);
-	ctl_json_bool(&j, "c", true);
-	ctl_json_close(&j, '}');
+	json_open(&j, NULL, '{');
+	json_bytes(&j, "k", bytes, len);
+	json_number(&j, "m", UINT64_MAX);
+	json_bool(&j, "b", false);
+	json_bool(&j, "c", true);
+	json_close(&j, '}');
 	fclose(j.out);
 	assert_int_equal(strncmp(text, "{\"k\":", 5), 0);
 	assert_int_equal(strncmp(text + 5, want, strlen(want)), 0);
@@ -72,12 +72,12 @@ static void test_json(void **state)
 
 static char *json_of(const void *message)
 {
-	struct ctl_json j = {0};
+	struct json j = {0};
 	char *text;
 	size_t size;
 
 	j.out = open_memstream(&text, &size);
-	ctl_json_message(&j, NULL, message);
+	json_message(&j, NULL, message);
 	fclose(j.out);
 	return text;
 }

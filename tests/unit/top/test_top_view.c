@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "ctl/ctl_text.h"
+#include "text/utf8.h"
 #include "top/top_fixture.h"
 #include "top/top_page.h"
 #include "top/top_text.h"
@@ -41,7 +42,7 @@ static int judge_row(const char *row)
 	size_t len = strlen(row), n;
 
 	for (size_t i = 0; i < len; i += n) {
-		n = ctl_utf8_length(s + i, len - i);
+		n = utf8_length(s + i, len - i);
 		assert_true(n > 0);
 		assert_true(s[i] >= 0x20 && s[i] != 0x7f);
 		assert_false(s[i] == 0xc2 && s[i + 1] < 0xa0);

@@ -19,8 +19,9 @@
 
 #include "base/metrics.h"
 #include "control/control.h"
+#include "text/json.h"
+#include "text/text.h"
 #include "web/request.h"
-#include "web/text.h"
 #include "web/web.h"
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
@@ -413,6 +414,7 @@ static void test_who_has_said_all_is_answered(void **state)
 static void test_text(void **state)
 {
 	struct text t = {0};
+	struct json j = {.page = true};
 
 	(void)state;
 	text_seconds(&t, 0);
@@ -422,10 +424,14 @@ static void test_text(void **state)
 	text_seconds(&t, 7);
 	text_string(&t, " ");
 	text_number(&t, UINT64_MAX);
-	text_json(&t, "\xc3\xa4\xff\n\xe2\x82", 6);
+	j.out = text_open(&t);
+	json_bytes(&j, NULL, (const uint8_t *)"\xc3\xa4\xff\n\xe2\x82", 6);
+	json_seconds_known(&j, "a_<", 0);
+	fclose(j.out);
 	text_add(&t, "", 1);
 	assert_string_equal(t.data,
-	    "0 1.5 0.000007 18446744073709551615\"\xc3\xa4?\\u000a??\"");
+	    "0 1.5 0.000007 18446744073709551615\"\xc3\xa4\\udcff\\u000a"
+	    "\\udce2\\udc82\",\"a_\\u003c\":null");
 	text_free(&t);
 }
 

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Zeros at first. */
 struct text {
@@ -22,8 +23,12 @@ void text_print(struct text *t, const char *format, ...)
 void text_number(struct text *t, uint64_t value);
 /* Seconds, with as many decimals as the microseconds need. */
 void text_seconds(struct text *t, uint64_t us);
-/* A string of JSON with its quotes; bytes that are no UTF-8 become "?". */
-void text_json(struct text *t, const void *data, size_t len);
+enum { TEXT_SECONDS_MAX = 24 };
+const char *text_of_seconds(char buf[TEXT_SECONDS_MAX], uint64_t us);
+
+/* What is written to it, until it is closed, is added. NULL without memory, and
+ * then it has failed. */
+FILE *text_open(struct text *t);
 /* Empties it, and keeps the memory. */
 void text_clear(struct text *t);
 void text_free(struct text *t);

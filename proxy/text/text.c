@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text that grows by half, and what is put into it: numbers, seconds, JSON. */
+/* Text that grows by half, and what is put into it: numbers, seconds. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "web/text.h"
+#include "text/text.h"
 
 static bool text_room(struct text *t, size_t len)
 {
@@ -69,57 +70,37 @@ void text_number(struct text *t, uint64_t value)
 	text_add(t, buf + at, sizeof(buf) - at);
 }
 
-void text_seconds(struct text *t, uint64_t us)
+const char *text_of_seconds(char buf[TEXT_SECONDS_MAX], uint64_t us)
 {
-	char buf[8];
-	size_t len = 6;
+	int len = snprintf(buf, TEXT_SECONDS_MAX, "%" PRIu64 ".%06u",
+	    us / 1000000, (unsigned)(us % 1000000));
 
-	text_number(t, us / 1000000);
-	if (us % 1000000 == 0)
-		return;
-	snprintf(buf, sizeof(buf), "%06u", (unsigned)(us % 1000000));
 	while (buf[len - 1] == '0')
 		len--;
-	text_string(t, ".");
-	text_add(t, buf, len);
+	buf[buf[len - 1] == '.' ? len - 1 : len] = '\0';
+	return buf;
 }
 
-/* How many bytes of a well-formed character stand there; 0: none (RFC 3629,
- * section 4). */
-static size_t utf8_length(const unsigned char *p, size_t len)
+void text_seconds(struct text *t, uint64_t us)
 {
-	size_t n = p[0] < 0x80 ? 1 : p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+	char buf[TEXT_SECONDS_MAX];
 
-	if (n == 1)
-		return 1;
-	if (p[0] < 0xc2 || p[0] > 0xf4 || n > len)
-		return 0;
-	for (size_t i = 1; i < n; i++)
-		if ((p[i] & 0xc0) != 0x80)
-			return 0;
-	if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-	    (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-		return 0;
-	return n;
+	text_string(t, text_of_seconds(buf, us));
 }
 
-void text_json(struct text *t, const void *data, size_t len)
+static ssize_t text_write(void *cookie, const char *data, size_t len)
 {
-	const unsigned char *p = data;
-	size_t n;
+	text_add(cookie, data, len);
+	return (ssize_t)len;
+}
 
-	text_string(t, "\"");
-	for (size_t i = 0; i < len; i += n ? n : 1) {
-		n = utf8_length(p + i, len - i);
-		if (n == 0)
-			text_string(t, "?");
-		else if (p[i] < 0x20 || p[i] == '"' || p[i] == '\\' ||
-			 p[i] == '<' || p[i] == 0x7f)
-			text_print(t, "\\u%04x", p[i]);
-		else
-			text_add(t, (const char *)p + i, n);
-	}
-	text_string(t, "\"");
+FILE *text_open(struct text *t)
+{
+	FILE *out =
+	    fopencookie(t, "w", (cookie_io_functions_t){.write = text_write});
+
+	t->failed |= !out;
+	return out;
 }
 
 void text_clear(struct text *t)

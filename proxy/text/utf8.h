@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * UTF-8 (RFC 3629), and what else text/ is: what is told to people and to
+ * programs is put together here, text that grows (text.h) and JSON (json.h),
+ * for the daemon's page as for the commands.
+ */
+#ifndef FOREFETCH_UTF8_H
+#define FOREFETCH_UTF8_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The length of the sequence at the start of `s`, 1 to 4; 0 if there is none
+ * that is valid. */
+size_t utf8_length(const uint8_t *s, size_t len);
+
+/* The character of such a sequence, of `n` bytes. */
+uint32_t utf8_decode(const uint8_t *s, size_t n);
+
+/* Whether a character can be seen, and leaves what stands beside it where it
+ * is: control characters do not, nor those that turn the direction of writing.
+ */
+bool utf8_is_shown(uint32_t c);
+
+#endif
