@@ -29,37 +29,37 @@ static const struct {
     {"Referrer-Policy", "no-referrer"},
 };
 
-static bool add_headers(struct evkeyvalq *headers, const struct http_answer *a)
+static bool add_headers(
+    struct evkeyvalq *headers, int status, const char *type, size_t len)
 {
-	char len[24];
-	int failed = 0;
+	char length[24];
+	int failed = evhttp_add_header(headers, "Content-Type", type);
 
-	snprintf(len, sizeof(len), "%zu", a->len);
-	failed |= evhttp_add_header(headers, "Content-Type",
-	    a->type ? a->type : "text/plain; charset=utf-8");
-	failed |= evhttp_add_header(headers, "Content-Length", len);
+	snprintf(length, sizeof(length), "%zu", len);
+	failed |= evhttp_add_header(headers, "Content-Length", length);
 	for (size_t i = 0; i < LENGTH(always); i++)
 		failed |=
 		    evhttp_add_header(headers, always[i].key, always[i].value);
-	if (a->status == 405)
+	if (status == 405)
 		failed |= evhttp_add_header(headers, "Allow", "GET, HEAD");
 	return !failed;
 }
 
-bool answer_send(struct evhttp_request *req, const struct http_answer *a)
+bool answer_send(struct evhttp_request *req, int status, const char *type,
+    const char *body, size_t len)
 {
 	bool head = evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
-	struct evbuffer *body = evbuffer_new();
-	bool made = body &&
-		    (head || evbuffer_add(body, a->body, a->len) == 0) &&
-		    add_headers(evhttp_request_get_output_headers(req), a);
+	struct evbuffer *out = evbuffer_new();
+	bool made = out && (head || evbuffer_add(out, body, len) == 0) &&
+		    add_headers(evhttp_request_get_output_headers(req), status,
+			type, len);
 
 	/* evhttp would answer a client's wish to keep the connection. */
 	evhttp_remove_header(
 	    evhttp_request_get_input_headers(req), "Connection");
 	if (made)
-		evhttp_send_reply(req, a->status, NULL, body);
-	if (body)
-		evbuffer_free(body);
+		evhttp_send_reply(req, status, NULL, out);
+	if (out)
+		evbuffer_free(out);
 	return made;
 }

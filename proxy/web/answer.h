@@ -8,15 +8,9 @@
 
 struct evhttp_request;
 
-struct http_answer {
-	int status;
-	const char *type; /* NULL: text */
-	const char *body;
-	size_t len;
-};
-
-/* Queues it; to HEAD without its body, but with the length. False without
+/* Queues one; to HEAD without its body, but with the length. False without
  * memory, and then nothing was queued. */
-bool answer_send(struct evhttp_request *req, const struct http_answer *a);
+bool answer_send(struct evhttp_request *req, int status, const char *type,
+    const char *body, size_t len);
 
 #endif

@@ -5,6 +5,7 @@
  * and sum are exact, but for calls that were answered at once, of which one in
  * METRICS_SAMPLE is timed and stands for the others.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,38 +18,51 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
-/* Bounds of the histogram: text for `le` in seconds, and microseconds. */
+/* Bounds of the histogram: a label, in seconds, and microseconds. */
 static const struct {
-	const char *le;
+	const char *label;
 	uint64_t us;
 } bounds[] = {
-    {"0.0001", 100},
-    {"0.00025", 250},
-    {"0.0005", 500},
-    {"0.001", 1000},
-    {"0.0025", 2500},
-    {"0.005", 5000},
-    {"0.01", 10000},
-    {"0.025", 25000},
-    {"0.05", 50000},
-    {"0.1", 100000},
-    {"0.25", 250000},
-    {"0.5", 500000},
-    {"1", 1000000},
-    {"2.5", 2500000},
-    {"5", 5000000},
-    {"10", 10000000},
-    {"30", 30000000},
-    {"60", 60000000},
-    {"300", 300000000},
+    {",le=\"0.0001\"", 100},
+    {",le=\"0.00025\"", 250},
+    {",le=\"0.0005\"", 500},
+    {",le=\"0.001\"", 1000},
+    {",le=\"0.0025\"", 2500},
+    {",le=\"0.005\"", 5000},
+    {",le=\"0.01\"", 10000},
+    {",le=\"0.025\"", 25000},
+    {",le=\"0.05\"", 50000},
+    {",le=\"0.1\"", 100000},
+    {",le=\"0.25\"", 250000},
+    {",le=\"0.5\"", 500000},
+    {",le=\"1\"", 1000000},
+    {",le=\"2.5\"", 2500000},
+    {",le=\"5\"", 5000000},
+    {",le=\"10\"", 10000000},
+    {",le=\"30\"", 30000000},
+    {",le=\"60\"", 60000000},
+    {",le=\"300\"", 300000000},
 };
 
-/* What is told about a row: one metric each. */
-enum call_metric { CALLS, ERRORS, BYTES_IN, BYTES_OUT, LATENCY, CALL_METRICS };
+/* What is told beside the counters and gauges of metrics.def: of calls, one row
+ * each; and of a server. */
+enum metric {
+	CALLS,
+	ERRORS,
+	BYTES_IN,
+	BYTES_OUT,
+	LATENCY,
+	STATE,
+	OUTAGE,
+	HELD,
+	SAVED,
+	ADDED,
+	METRICS
+};
 
 static const struct {
 	const char *name, *type, *help;
-} call_metrics[CALL_METRICS] = {
+} metrics[METRICS] = {
     [CALLS] = {"calls_total", "counter",
 	"Calls answered: of clients to the proxy (side=\"client\"), or of the "
 	"proxy to the server (side=\"upstream\")"},
@@ -60,14 +74,6 @@ static const struct {
 	"Bytes sent in replies to clients, or in calls to the server"},
     [LATENCY] = {"call_duration_seconds", "histogram",
 	"Time from a call to its reply"},
-};
-
-/* What is known of a server beside counters and gauges. */
-enum state_metric { STATE, OUTAGE, HELD, SAVED, ADDED, STATE_METRICS };
-
-static const struct {
-	const char *name, *type, *help;
-} state_metrics[STATE_METRICS] = {
     [STATE] = {"server_state", "gauge",
 	"State of the connection to the server: 1 for the present one, 0 for "
 	"the others"},
@@ -88,27 +94,21 @@ static const struct {
 	Forefetch__State state;
 	const char *label;
 } states[] = {
-    {FOREFETCH__STATE__UP, "up"},
-    {FOREFETCH__STATE__CONNECTING, "connecting"},
-    {FOREFETCH__STATE__RESOLVING, "resolving"},
-    {FOREFETCH__STATE__IDLE, "idle"},
-    {FOREFETCH__STATE__DOWN, "down"},
+    {FOREFETCH__STATE__UP, ",state=\"up\""},
+    {FOREFETCH__STATE__CONNECTING, ",state=\"connecting\""},
+    {FOREFETCH__STATE__RESOLVING, ",state=\"resolving\""},
+    {FOREFETCH__STATE__IDLE, ",state=\"idle\""},
+    {FOREFETCH__STATE__DOWN, ",state=\"down\""},
 };
 
 struct prometheus {
-	uint64_t started_us;              /* by the wall clock */
-	size_t servers;                   /* since prometheus_begin() */
-	size_t families[METRICS_KINDS];   /* of each: the first of its family */
-	struct text lines[METRICS_KINDS]; /* of families, at that index */
-	struct text calls[CALL_METRICS];
-	struct text states[STATE_METRICS];
-};
-
-/* What the labels of a sample are made of. */
-struct labels {
-	const char *server;
-	const char *side;
-	const struct metrics_row *row;
+	uint64_t started_us;            /* by the wall clock */
+	size_t servers;                 /* since prometheus_begin() */
+	size_t families[METRICS_KINDS]; /* of each: the first of its family */
+	/* Of `metrics`, and behind them of families, each at its first. */
+	struct text lines[METRICS + METRICS_KINDS];
+	struct text labels; /* of the samples that are added now */
+	bool failed;        /* memory was short */
 };
 
 static size_t first_of_family(size_t kind)
@@ -137,30 +137,24 @@ void prometheus_free(struct prometheus *p)
 {
 	if (!p)
 		return;
-	for (size_t i = 0; i < METRICS_KINDS; i++)
+	for (size_t i = 0; i < LENGTH(p->lines); i++)
 		text_free(&p->lines[i]);
-	for (size_t i = 0; i < CALL_METRICS; i++)
-		text_free(&p->calls[i]);
-	for (size_t i = 0; i < STATE_METRICS; i++)
-		text_free(&p->states[i]);
+	text_free(&p->labels);
 	free(p);
 }
 
 void prometheus_begin(struct prometheus *p)
 {
-	for (size_t i = 0; i < METRICS_KINDS; i++)
+	for (size_t i = 0; i < LENGTH(p->lines); i++)
 		text_clear(&p->lines[i]);
-	for (size_t i = 0; i < CALL_METRICS; i++)
-		text_clear(&p->calls[i]);
-	for (size_t i = 0; i < STATE_METRICS; i++)
-		text_clear(&p->states[i]);
 	p->servers = 0;
+	p->failed = false;
 }
 
 /* ---- samples ---------------------------------------------------------- */
 
 /* A label value: backslash, quote and newline are escaped. */
-static void value_add(struct text *t, const char *value)
+static void label_add(struct text *t, const char *value)
 {
 	size_t plain;
 
@@ -176,180 +170,133 @@ static void value_add(struct text *t, const char *value)
 	}
 }
 
-/* The name, and the label of the server; the brace is left open. */
-static void sample_begin(
-    struct text *t, const char *name, const char *suffix, const char *server)
+static void value_add(struct text *t, bool us, uint64_t value)
 {
-	text_string(t, "forefetch_");
-	text_string(t, name);
-	text_string(t, suffix);
-	text_string(t, "{server=\"");
-	value_add(t, server);
-	text_string(t, "\"");
-}
-
-static void call_begin(struct text *t, enum call_metric metric,
-    const char *suffix, const struct labels *l)
-{
-	sample_begin(t, call_metrics[metric].name, suffix, l->server);
-	text_string(t, ",side=\"");
-	text_string(t, l->side);
-	text_string(t, "\",program=\"");
-	text_string(t, l->row->program);
-	text_string(t, "\",procedure=\"");
-	text_string(t, l->row->procedure);
-	text_string(t, "\"");
-}
-
-static void sample_end(struct text *t, uint64_t value)
-{
-	text_string(t, "} ");
-	text_number(t, value);
-	text_string(t, "\n");
-}
-
-static void latency_add(struct text *t, const struct labels *l)
-{
-	const struct histogram *h = l->row->latency;
-
-	for (size_t i = 0; i < LENGTH(bounds); i++) {
-		call_begin(t, LATENCY, "_bucket", l);
-		text_string(t, ",le=\"");
-		text_string(t, bounds[i].le);
-		text_string(t, "\"");
-		sample_end(t, histogram_count_upto(h, bounds[i].us));
-	}
-	call_begin(t, LATENCY, "_bucket", l);
-	text_string(t, ",le=\"+Inf\"");
-	sample_end(t, h->count);
-	call_begin(t, LATENCY, "_sum", l);
-	text_string(t, "} ");
-	text_seconds(t, h->sum);
-	text_string(t, "\n");
-	call_begin(t, LATENCY, "_count", l);
-	sample_end(t, h->count);
-}
-
-static void row_add(struct prometheus *p, const struct labels *l)
-{
-	const uint64_t values[CALL_METRICS] = {
-	    [CALLS] = l->row->calls,
-	    [ERRORS] = l->row->errors,
-	    [BYTES_IN] = l->row->bytes_in,
-	    [BYTES_OUT] = l->row->bytes_out,
-	};
-
-	for (int i = 0; i < LATENCY; i++) {
-		call_begin(&p->calls[i], (enum call_metric)i, "", l);
-		sample_end(&p->calls[i], values[i]);
-	}
-	latency_add(&p->calls[LATENCY], l);
-}
-
-static void calls_add(
-    struct prometheus *p, const char *server, const struct metrics *m)
-{
-	struct metrics_row row;
-	struct labels l = {.server = server, .row = &row};
-
-	for (int side = 0; side < METRICS_SIDES; side++) {
-		l.side = metrics_side_name((enum metrics_side)side);
-		for (size_t i = 0; i < metrics_row_count(); i++) {
-			metrics_get_row(m, (enum metrics_side)side, i, &row);
-			if (row.calls > 0)
-				row_add(p, &l);
-		}
-	}
-}
-
-/* One for each word of "end=done,in_order" that the value may be. */
-static void words_add(struct text *t, const char *server,
-    const struct metrics_kind *kind, uint64_t value)
-{
-	int key = (int)strcspn(kind->label, "=");
-	const char *word = kind->label + key;
-
-	for (size_t i = 0, len; *word; i++, word += len) {
-		len = strcspn(++word, ",");
-		sample_begin(t, kind->family, "", server);
-		text_print(
-		    t, ",%.*s=\"%.*s\"", key, kind->label, (int)len, word);
-		sample_end(t, value == i);
-	}
-}
-
-static void kind_add(
-    struct prometheus *p, const char *server, size_t i, uint64_t value)
-{
-	const struct metrics_kind *kind = metrics_get_kind(i);
-	struct text *t = &p->lines[p->families[i]];
-
-	if ((kind->told & METRICS_OF_DAEMON) && p->servers > 0)
-		return;
-	if (kind->told & METRICS_AS_WORDS) {
-		words_add(t, server, kind, value);
-		return;
-	}
-	if (kind->told & METRICS_OF_DAEMON) {
-		text_print(t, "forefetch_%s", kind->family);
-	} else {
-		sample_begin(t, kind->family, "", server);
-		if (*kind->label)
-			text_string(t, ",");
-		text_string(t, kind->label);
-		text_string(t, "}");
-	}
 	text_string(t, " ");
-	if (kind->told & METRICS_AS_SECONDS)
+	if (us)
 		text_seconds(t, value);
 	else
 		text_number(t, value);
 	text_string(t, "\n");
 }
 
-static void state_add(
-    struct prometheus *p, const char *server, const Forefetch__ServerStatus *st)
+/* A sample with p->labels and, behind them, `more`. */
+static void sample_add(struct prometheus *p, struct text *t, const char *name,
+    const char *suffix, const char *more)
 {
-	struct text *t = &p->states[STATE];
+	text_string(t, "forefetch_");
+	text_string(t, name);
+	text_string(t, suffix);
+	text_string(t, "{");
+	text_add(t, p->labels.data, p->labels.len);
+	text_string(t, more);
+	text_string(t, "}");
+}
+
+static void metric_add(struct prometheus *p, enum metric i, const char *suffix,
+    const char *more, uint64_t value)
+{
+	bool us = i == OUTAGE || i == SAVED || i == ADDED ||
+		  (i == LATENCY && strcmp(suffix, "_sum") == 0);
+
+	sample_add(p, &p->lines[i], metrics[i].name, suffix, more);
+	value_add(&p->lines[i], us, value);
+}
+
+static void row_add(
+    struct prometheus *p, const char *side, const struct metrics_row *row)
+{
+	const uint64_t values[LATENCY] = {
+	    [CALLS] = row->calls,
+	    [ERRORS] = row->errors,
+	    [BYTES_IN] = row->bytes_in,
+	    [BYTES_OUT] = row->bytes_out,
+	};
+	const struct histogram *h = row->latency;
+	size_t len = p->labels.len;
+
+	text_print(&p->labels, ",side=\"%s\",program=\"%s\",procedure=\"%s\"",
+	    side, row->program, row->procedure);
+	for (int i = 0; i < LATENCY; i++)
+		metric_add(p, (enum metric)i, "", "", values[i]);
+	for (size_t i = 0; i < LENGTH(bounds); i++)
+		metric_add(p, LATENCY, "_bucket", bounds[i].label,
+		    histogram_count_upto(h, bounds[i].us));
+	metric_add(p, LATENCY, "_bucket", ",le=\"+Inf\"", h->count);
+	metric_add(p, LATENCY, "_sum", "", h->sum);
+	metric_add(p, LATENCY, "_count", "", h->count);
+	p->labels.len = len;
+}
+
+static void calls_add(struct prometheus *p, const struct metrics *m)
+{
+	struct metrics_row row;
+
+	for (int side = 0; side < METRICS_SIDES; side++) {
+		for (size_t i = 0; i < metrics_row_count(); i++) {
+			metrics_get_row(m, (enum metrics_side)side, i, &row);
+			if (row.calls > 0)
+				row_add(p,
+				    metrics_side_name((enum metrics_side)side),
+				    &row);
+		}
+	}
+}
+
+/* One for each word of "end=done,in_order" that the value may be. */
+static void words_add(struct prometheus *p, struct text *t,
+    const struct metrics_kind *kind, uint64_t value)
+{
+	int key = (int)strcspn(kind->label, "=");
+	const char *word = kind->label + key;
+	char more[64];
+
+	for (size_t i = 0, len; *word; i++, word += len) {
+		len = strcspn(++word, ",");
+		snprintf(more, sizeof(more), ",%.*s=\"%.*s\"", key, kind->label,
+		    (int)len, word);
+		sample_add(p, t, kind->family, "", more);
+		value_add(t, false, value == i);
+	}
+}
+
+static void kind_add(struct prometheus *p, size_t i, uint64_t value)
+{
+	const struct metrics_kind *kind = metrics_get_kind(i);
+	struct text *t = &p->lines[METRICS + p->families[i]];
+	bool daemon = kind->told & METRICS_OF_DAEMON;
+	char more[64];
+
+	if (daemon && p->servers > 0)
+		return;
+	if (kind->told & METRICS_AS_WORDS) {
+		words_add(p, t, kind, value);
+		return;
+	}
+	snprintf(
+	    more, sizeof(more), "%s%s", *kind->label ? "," : "", kind->label);
+	if (daemon)
+		text_print(t, "forefetch_%s", kind->family);
+	else
+		sample_add(p, t, kind->family, "", more);
+	value_add(t, kind->told & METRICS_AS_SECONDS, value);
+}
+
+static void state_add(struct prometheus *p, const Forefetch__ServerStatus *st)
+{
+	const Forefetch__HoldStatus *h = st->hold;
 	bool away = st->state != FOREFETCH__STATE__UP &&
 		    st->state != FOREFETCH__STATE__IDLE;
 
-	for (size_t i = 0; i < LENGTH(states); i++) {
-		sample_begin(t, state_metrics[STATE].name, "", server);
-		text_print(t, ",state=\"%s\"", states[i].label);
-		sample_end(t, st->state == states[i].state);
-	}
-	t = &p->states[OUTAGE];
-	sample_begin(t, state_metrics[OUTAGE].name, "", server);
-	text_string(t, "} ");
-	text_seconds(t, away ? st->state_age_us : 0);
-	text_string(t, "\n");
-}
-
-static void held_add(
-    struct prometheus *p, const char *server, const Forefetch__HoldStatus *h)
-{
-	struct text *t = &p->states[HELD];
-
+	for (size_t i = 0; i < LENGTH(states); i++)
+		metric_add(p, STATE, "", states[i].label,
+		    st->state == states[i].state);
+	metric_add(p, OUTAGE, "", "", away ? st->state_age_us : 0);
 	if (!h)
 		return;
-	sample_begin(t, state_metrics[HELD].name, "", server);
-	text_string(t, ",reason=\"paused\"");
-	sample_end(t, h->paused ? 1 : 0);
-	sample_begin(t, state_metrics[HELD].name, "", server);
-	text_string(t, ",reason=\"metered\"");
-	sample_end(t, h->metered && h->metered_bytes >= h->metered_limit_bytes);
-}
-
-static void time_add(struct prometheus *p, const struct control_server *srv,
-    enum state_metric which, uint64_t us)
-{
-	struct text *t = &p->states[which];
-
-	sample_begin(t, state_metrics[which].name, "", srv->name);
-	text_string(t, "} ");
-	text_seconds(t, us);
-	text_string(t, "\n");
+	metric_add(p, HELD, "", ",reason=\"paused\"", h->paused ? 1 : 0);
+	metric_add(p, HELD, "", ",reason=\"metered\"",
+	    h->metered && h->metered_bytes >= h->metered_limit_bytes);
 }
 
 void prometheus_add(struct prometheus *p, const struct control_server *srv,
@@ -357,13 +304,17 @@ void prometheus_add(struct prometheus *p, const struct control_server *srv,
 {
 	const struct metrics *m = srv->metrics;
 
-	calls_add(p, srv->name, m);
+	text_clear(&p->labels);
+	text_string(&p->labels, "server=\"");
+	label_add(&p->labels, srv->name);
+	text_string(&p->labels, "\"");
+	calls_add(p, m);
 	for (size_t i = 0; i < METRICS_KINDS; i++)
-		kind_add(p, srv->name, i, metrics_get_value(m, i));
-	state_add(p, srv->name, state);
-	held_add(p, srv->name, state->hold);
-	time_add(p, srv, SAVED, history_saved_us(srv->history));
-	time_add(p, srv, ADDED, history_added_us(srv->history));
+		kind_add(p, i, metrics_get_value(m, i));
+	state_add(p, state);
+	metric_add(p, SAVED, "", "", history_saved_us(srv->history));
+	metric_add(p, ADDED, "", "", history_added_us(srv->history));
+	p->failed |= p->labels.failed;
 	p->servers++;
 }
 
@@ -372,54 +323,57 @@ void prometheus_add(struct prometheus *p, const struct control_server *srv,
 static void head_add(
     struct text *out, const char *name, const char *type, const char *help)
 {
-	text_print(out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
+	text_print(out, "# HELP forefetch_%s %s\n# TYPE forefetch_%s %s\n",
+	    name, help, name, type);
 }
 
-static void family_end(struct text *out, const char *name, const char *type,
+static void lines_add(struct text *out, const char *name, const char *type,
     const char *help, const struct text *lines)
 {
 	out->failed |= lines->failed;
 	if (lines->len == 0)
 		return;
-	text_print(out, "# HELP forefetch_%s %s\n# TYPE forefetch_%s %s\n",
-	    name, help, name, type);
+	head_add(out, name, type, help);
 	text_add(out, lines->data, lines->len);
 }
 
-static void daemon_add(const struct prometheus *p, const Forefetch__Status *st,
-    size_t servers, struct text *out)
+static void gauge_add(
+    struct text *out, const char *name, const char *help, uint64_t value)
 {
-	head_add(out, "forefetch_build_info", "gauge",
+	head_add(out, name, "gauge", help);
+	text_print(out, "forefetch_%s", name);
+	value_add(out, false, value);
+}
+
+static void daemon_add(
+    struct text *out, const Forefetch__Status *st, size_t servers)
+{
+	head_add(out, "build_info", "gauge",
 	    "A metric that is always 1, with the version of forefetchd as a "
 	    "label");
 	text_string(
 	    out, "forefetch_build_info{version=\"" FF_VERSION "\"} 1\n");
-	head_add(out, "forefetch_config_last_reload_successful", "gauge",
-	    "Whether the configuration was applied when it was read last");
-	text_print(out, "forefetch_config_last_reload_successful %d\n",
+	gauge_add(out, "config_last_reload_successful",
+	    "Whether the configuration was applied when it was read last",
 	    st->reload_error.len == 0);
-	head_add(out, "forefetch_config_restart_needed", "gauge",
-	    "Whether a setting was changed that needs a restart");
-	text_print(out, "forefetch_config_restart_needed %d\n",
+	gauge_add(out, "config_restart_needed",
+	    "Whether a setting was changed that needs a restart",
 	    st->reload_restart.len > 0);
-	head_add(out, "forefetch_servers", "gauge",
-	    "Servers in the configuration that are in use");
-	text_print(out, "forefetch_servers %zu\n", servers);
-	process_add(out, p->started_us);
+	gauge_add(out, "servers",
+	    "Servers in the configuration that are in use", servers);
 }
 
 void prometheus_end(
     struct prometheus *p, const Forefetch__Status *daemon, struct text *out)
 {
-	for (int i = 0; i < CALL_METRICS; i++)
-		family_end(out, call_metrics[i].name, call_metrics[i].type,
-		    call_metrics[i].help, &p->calls[i]);
-	for (int i = 0; i < STATE_METRICS; i++)
-		family_end(out, state_metrics[i].name, state_metrics[i].type,
-		    state_metrics[i].help, &p->states[i]);
+	for (size_t i = 0; i < METRICS; i++)
+		lines_add(out, metrics[i].name, metrics[i].type,
+		    metrics[i].help, &p->lines[i]);
 	for (size_t i = 0; i < METRICS_KINDS; i++)
-		family_end(out, metrics_get_kind(i)->family,
+		lines_add(out, metrics_get_kind(i)->family,
 		    i < METRICS_COUNTER_COUNT ? "counter" : "gauge",
-		    metrics_get_kind(i)->help, &p->lines[i]);
-	daemon_add(p, daemon, p->servers, out);
+		    metrics_get_kind(i)->help, &p->lines[METRICS + i]);
+	daemon_add(out, daemon, p->servers);
+	process_add(out, p->started_us);
+	out->failed |= p->failed;
 }

@@ -96,10 +96,13 @@ struct web {
 
 static void web_turn(struct web *w);
 
-static void connection_unready(struct connection *c)
+static void connection_become(struct connection *c, enum connection_state state)
 {
 	if (c->state == READY)
 		TAILQ_REMOVE(&c->web->ready, c, ready_link);
+	c->state = state;
+	if (state == READY)
+		TAILQ_INSERT_TAIL(&c->web->ready, c, ready_link);
 }
 
 /* Not to be called by what evhttp calls. */
@@ -109,7 +112,7 @@ static void connection_free(struct connection *c)
 
 	TAILQ_REMOVE(&w->connections, c, link);
 	w->count--;
-	connection_unready(c);
+	connection_become(c, ENDING);
 	if (w->next == c)
 		w->next = NULL;
 	if (c->http)
@@ -126,21 +129,20 @@ static void connection_end(struct connection *c, time_t seconds)
 {
 	const struct timeval limit = {.tv_sec = seconds};
 
-	connection_unready(c);
-	c->state = ENDING;
+	connection_become(c, ENDING);
 	event_add(c->stall, &limit);
 }
 
 /* ---- answers ---------------------------------------------------------- */
 
-static void connection_answer(struct connection *c, const struct http_answer *a)
+static void connection_answer(struct connection *c, int status,
+    const char *type, const char *body, size_t len)
 {
 	const struct timeval limit = {.tv_sec = WEB_STALL_S};
 
-	connection_unready(c);
-	c->state = ANSWERING;
+	connection_become(c, ANSWERING);
 	event_add(c->stall, &limit);
-	if (!answer_send(c->req, a))
+	if (!answer_send(c->req, status, type, body, len))
 		connection_end(c, 0);
 	else /* Who has said all may still listen; no more is taken in. */
 		bufferevent_disable(c->bev, EV_READ);
@@ -148,20 +150,13 @@ static void connection_answer(struct connection *c, const struct http_answer *a)
 
 static void connection_say(struct connection *c, int status, const char *text)
 {
-	struct http_answer a = {
-	    .status = status, .body = text, .len = strlen(text)};
-
-	connection_answer(c, &a);
+	connection_answer(
+	    c, status, "text/plain; charset=utf-8", text, strlen(text));
 }
 
 static void connection_send(struct connection *c, const struct web_kept *k)
 {
-	struct http_answer a = {.status = 200,
-	    .type = k->kind->type,
-	    .body = k->text.data,
-	    .len = k->text.len};
-
-	connection_answer(c, &a);
+	connection_answer(c, 200, k->kind->type, k->text.data, k->text.len);
 }
 
 /* ---- documents -------------------------------------------------------- */
@@ -303,18 +298,12 @@ static void connection_serve(struct connection *c, const struct http_request *r)
 	} else if (method != EVHTTP_REQ_GET && method != EVHTTP_REQ_HEAD) {
 		connection_say(c, 405, "Nothing can be changed here.\n");
 	} else if (file) {
-		struct http_answer a = {.status = 200,
-		    .type = file->type,
-		    .body = file->data,
-		    .len = file->len};
-
-		connection_answer(c, &a);
+		connection_answer(c, 200, file->type, file->data, file->len);
 	} else if (!document_find(c->path, &name)) {
 		connection_say(c, 404,
 		    "There are / (a page) and /metrics (for Prometheus).\n");
 	} else {
-		c->state = READY;
-		TAILQ_INSERT_TAIL(&w->ready, c, ready_link);
+		connection_become(c, READY);
 		web_turn(w);
 	}
 }
