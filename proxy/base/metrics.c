@@ -2,6 +2,7 @@
 /* Counters, gauges and the calls of each procedure, with their names. */
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/metrics.h"
 #include "base/histogram.h"
@@ -187,6 +188,16 @@ uint64_t metrics_get_value(const struct metrics *m, size_t i)
 {
 	assert(i < METRICS_KINDS);
 	return m->values[i];
+}
+
+uint64_t metrics_sum(const struct metrics *m, const char *family)
+{
+	uint64_t sum = 0;
+
+	for (size_t i = 0; i < METRICS_KINDS; i++)
+		if (strcmp(kinds[i].family, family) == 0)
+			sum += m->values[i];
+	return sum;
 }
 
 size_t metrics_row_count(void)

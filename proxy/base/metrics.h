@@ -75,6 +75,8 @@ enum { METRICS_KINDS = METRICS_COUNTER_COUNT + METRICS_GAUGE_COUNT };
 
 const struct metrics_kind *metrics_get_kind(size_t i);
 uint64_t metrics_get_value(const struct metrics *m, size_t i);
+/* The sum of all of a family. */
+uint64_t metrics_sum(const struct metrics *m, const char *family);
 
 /* NULL and errno without memory; about 240 KiB. */
 struct metrics *metrics_new(void);

@@ -129,14 +129,6 @@ bool reply_sees_all(const struct reply *r)
 	return places_owner(r->peer->uid);
 }
 
-bool reply_is_owner(struct reply *r, const char *text)
-{
-	if (reply_sees_all(r))
-		return true;
-	reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED, text);
-	return false;
-}
-
 ProtobufCBinaryData reply_bytes(const char *text)
 {
 	return (ProtobufCBinaryData){
@@ -171,7 +163,7 @@ bool reply_next(struct reply_servers *s)
 {
 	const struct reply *r = s->reply;
 
-	while (r->ops->server(r->ctx, s->next, &s->at)) {
+	while (!r->arena.failed && r->ops->server(r->ctx, s->next, &s->at)) {
 		s->next++;
 		if (reply_wants(s->filter, s->at.name, strlen(s->at.name)))
 			return true;
@@ -197,6 +189,16 @@ bool reply_count(struct reply *r, const ProtobufCBinaryData *filter, size_t *n)
 	return false;
 }
 
+void *reply_messages(
+    struct reply_servers *s, const ProtobufCMessageDescriptor *kind)
+{
+	size_t n;
+
+	return reply_count(s->reply, s->filter, &n)
+		   ? arena_messages(&s->reply->arena, kind, n)
+		   : NULL;
+}
+
 bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
     struct control_server *out)
 {
@@ -216,25 +218,36 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 
 /* ---- requests and responses ------------------------------------------- */
 
+/* A command is answered by the result of the same number. Of all but the
+ * owner's commands, `owners` is NULL. */
+/* clang-format off */
+#define COMMAND(NAME, name, result, owners) \
+	{FOREFETCH__REQUEST__COMMAND_##NAME, reply_##name, \
+	    &forefetch__##result##__descriptor, owners}
+#define OWNERS "only root and the user that forefetchd runs as may "
 static const struct {
 	Forefetch__Request__CommandCase command;
-	void (*reply)(struct reply *r, const Forefetch__Request *request);
+	reply_command *reply;
+	const ProtobufCMessageDescriptor *result;
+	const char *owners;
 } commands[] = {
-    {FOREFETCH__REQUEST__COMMAND_STATUS, reply_status},
-    {FOREFETCH__REQUEST__COMMAND_STATS, reply_stats},
-    {FOREFETCH__REQUEST__COMMAND_FLUSH, reply_flush},
-    {FOREFETCH__REQUEST__COMMAND_COMPACT, reply_compact},
-    {FOREFETCH__REQUEST__COMMAND_WARM, reply_warm},
-    {FOREFETCH__REQUEST__COMMAND_EXPLAIN, reply_explain},
-    {FOREFETCH__REQUEST__COMMAND_TRACE, reply_trace},
-    {FOREFETCH__REQUEST__COMMAND_PIN, reply_pin},
-    {FOREFETCH__REQUEST__COMMAND_HINT, reply_hint},
-    {FOREFETCH__REQUEST__COMMAND_TREES, reply_trees},
-    {FOREFETCH__REQUEST__COMMAND_RELOAD, reply_reload},
-    {FOREFETCH__REQUEST__COMMAND_ACTIVITY, reply_activity},
-    {FOREFETCH__REQUEST__COMMAND_PAUSE, reply_pause},
-    {FOREFETCH__REQUEST__COMMAND_FARM, reply_farm},
+	COMMAND(STATUS, status, status, NULL),
+	COMMAND(STATS, stats, stats, NULL),
+	COMMAND(FLUSH, flush, flushed, OWNERS "empty its caches"),
+	COMMAND(COMPACT, compact, compacted, OWNERS "reorder its caches"),
+	COMMAND(WARM, warm, warmed, NULL),
+	COMMAND(EXPLAIN, explain, explained, NULL),
+	COMMAND(TRACE, trace, traced, NULL),
+	COMMAND(PIN, pin, pins, NULL),
+	COMMAND(HINT, hint, hinted, NULL),
+	COMMAND(TREES, trees, trees, NULL),
+	COMMAND(RELOAD, reload, reloaded, OWNERS "reload its configuration"),
+	COMMAND(ACTIVITY, activity, activity, NULL),
+	COMMAND(PAUSE, pause, paused,
+	    OWNERS "pause and resume fetching ahead"),
+	COMMAND(FARM, farm, farmed, OWNERS "check and empty its farm"),
 };
+/* clang-format on */
 
 /* A program that was started before an upgrade keeps the library for hints of
  * its time, so hints are taken from that, too. */
@@ -244,6 +257,26 @@ static bool is_version_known(const Forefetch__Request *request)
 	       (request->version >= CONTROL_VERSION_HINTS &&
 		   request->version < CONTROL_VERSION &&
 		   request->command_case == FOREFETCH__REQUEST__COMMAND_HINT);
+}
+
+/* The i-th of `commands`. */
+static void reply_run(
+    struct reply *r, size_t i, const Forefetch__Request *request)
+{
+	void *out = arena_message(&r->arena, commands[i].result);
+
+	if (commands[i].owners && !reply_sees_all(r)) {
+		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
+		    commands[i].owners);
+		return;
+	}
+	if (!out)
+		return;
+	/* All members of the union are pointers to messages. */
+	r->res.result_case =
+	    (Forefetch__Response__ResultCase)commands[i].command;
+	r->res.status = out;
+	commands[i].reply(r, request, out);
 }
 
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
@@ -262,7 +295,7 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	}
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++) {
 		if (commands[i].command == request->command_case) {
-			commands[i].reply(r, request);
+			reply_run(r, i, request);
 			return;
 		}
 	}

@@ -381,7 +381,8 @@ static Forefetch__Activity *answer_named(
 	return k->out;
 }
 
-void reply_activity(struct reply *r, const Forefetch__Request *request)
+void reply_activity(
+    struct reply *r, const Forefetch__Request *request, void *out)
 {
 	const Forefetch__ActivityRequest *req = request->activity;
 	struct activity a = {.r = r,
@@ -389,11 +390,9 @@ void reply_activity(struct reply *r, const Forefetch__Request *request)
 	    .uid = reply_sees_all(r) ? 0 : (uint32_t)r->peer->uid,
 	    .past = req->past,
 	    .now_us = clock_now_us()};
-	Forefetch__Activity *out = req->names ? answer_named(&a, &req->server)
-					      : answer_each(&a, &req->server);
 
-	if (!out)
-		return;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_ACTIVITY;
-	r->res.activity = out;
+	out = req->names ? answer_named(&a, &req->server)
+			 : answer_each(&a, &req->server);
+	if (out) /* else there is an error, or none yet */
+		r->res.activity = out;
 }

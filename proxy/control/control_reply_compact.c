@@ -54,24 +54,15 @@ static void fill(struct reply *r, const struct control_server *srv, bool begin,
 	    METRICS_GAUGE_LAYOUT_SEQUENTIAL_BYTES, METRICS_GAUGE_LAYOUT_RUNS);
 }
 
-void reply_compact(struct reply *r, const Forefetch__Request *request)
+void reply_compact(struct reply *r, const Forefetch__Request *request, void *to)
 {
-	Forefetch__Compacted *out =
-	    arena_message(&r->arena, &forefetch__compacted__descriptor);
 	struct reply_servers s = {
 	    .reply = r, .filter = &request->compact->server};
-	size_t n;
+	Forefetch__Compacted *out = to;
 
-	if (!out ||
-	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may reorder its caches") ||
-	    !reply_count(r, &request->compact->server, &n))
-		return;
-	out->servers = arena_messages(
-	    &r->arena, &forefetch__compacted_server__descriptor, n);
-	while (!r->arena.failed && reply_next(&s))
+	out->servers =
+	    reply_messages(&s, &forefetch__compacted_server__descriptor);
+	while (reply_next(&s))
 		fill(r, &s.at, request->compact->begin,
 		    out->servers[out->n_servers++]);
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_COMPACT;
-	r->res.compact = out;
 }

@@ -200,8 +200,7 @@ static void fill_checked(struct reply *r, struct farm *farm,
 	fill_others(r, check, out);
 }
 
-/* False until it is over. */
-static bool check(struct reply *r, struct farm *farm, Forefetch__Farmed *out)
+static void check(struct reply *r, struct farm *farm, Forefetch__Farmed *out)
 {
 	uint64_t now_us = clock_now_us();
 	struct check_work *w;
@@ -209,28 +208,26 @@ static bool check(struct reply *r, struct farm *farm, Forefetch__Farmed *out)
 
 	w = reply_work(r, sizeof(*w), free_check, &begun);
 	if (!w)
-		return false;
+		return;
 	w->work.no_server = true;
 	if (begun)
 		w->check = farm_check_new(farm, now_us);
 	if (!w->check) {
 		r->arena.failed = true;
-		return false;
+		return;
 	}
-	if (!farm_check_step(w->check, now_us)) {
-		r->later = true;
-		return false;
-	}
+	r->later = !farm_check_step(w->check, now_us);
+	if (r->later)
+		return;
 	out->checked =
 	    arena_message(&r->arena, &forefetch__farm_checked__descriptor);
 	if (out->checked)
 		fill_checked(r, farm, w->check, out->checked);
-	return true;
 }
 
 /* ---- flush ------------------------------------------------------------ */
 
-static bool flush(
+static void flush(
     struct reply *r, struct farm *farm, bool begin, Forefetch__Farmed *out)
 {
 	struct farm_flush_status st;
@@ -241,17 +238,16 @@ static bool flush(
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
 		    "the engine cannot be asked now; see forefetch farm "
 		    "status");
-		return false;
+		return;
 	}
 	farm_get_flush(farm, &st);
 	out->flushed =
 	    arena_message(&r->arena, &forefetch__farm_flushed__descriptor);
 	if (!out->flushed)
-		return false;
+		return;
 	out->flushed->busy = st.busy;
 	out->flushed->removed = st.removed;
 	out->flushed->error = arena_bytes(&r->arena, "%s", st.error);
-	return true;
 }
 
 /* ---- the command ------------------------------------------------------ */
@@ -263,34 +259,19 @@ static bool is_known(const Forefetch__FarmRequest *req)
 	       req->action == FOREFETCH__FARM_REQUEST__ACTION__FLUSHED;
 }
 
-void reply_farm(struct reply *r, const Forefetch__Request *request)
+void reply_farm(struct reply *r, const Forefetch__Request *request, void *out)
 {
 	const Forefetch__FarmRequest *req = request->farm;
 	struct farm *farm = r->ops->farm(r->ctx);
-	Forefetch__Farmed *out =
-	    arena_message(&r->arena, &forefetch__farmed__descriptor);
-	bool done;
 
-	if (!out ||
-	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may check and empty its farm"))
-		return;
-	if (!is_known(req)) {
+	if (!is_known(req))
 		reply_unknown_command(r);
-		return;
-	}
-	if (!farm) {
+	else if (!farm)
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
 		    "there is no farm in use; see forefetch farm status");
-		return;
-	}
-	if (req->action == FOREFETCH__FARM_REQUEST__ACTION__CHECK)
-		done = check(r, farm, out);
+	else if (req->action == FOREFETCH__FARM_REQUEST__ACTION__CHECK)
+		check(r, farm, out);
 	else
-		done = flush(r, farm,
+		flush(r, farm,
 		    req->action == FOREFETCH__FARM_REQUEST__ACTION__FLUSH, out);
-	if (!done)
-		return;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_FARM;
-	r->res.farm = out;
 }

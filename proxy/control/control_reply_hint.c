@@ -21,10 +21,7 @@ static bool begin(struct reply *r, const Forefetch__Place *place)
 	s->hints = hint_begin(srv.hints, &who, at.export, at.path);
 	if (s->hints)
 		return true;
-	if (errno == EOPNOTSUPP)
-		reply_error(r, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
-		    "nothing is fetched ahead there (prefetch = off)");
-	else if (errno == EBUSY)
+	if (errno == EBUSY)
 		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
 		    "too many programs give hints; try again");
 	else
@@ -82,16 +79,11 @@ static void fill(struct reply *r, Forefetch__Hinted *out)
 	out->unused = p.unused;
 	out->failed = p.failed;
 	out->full = p.full;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_HINT;
-	r->res.hint = out;
 }
 
-void reply_hint(struct reply *r, const Forefetch__Request *request)
+void reply_hint(struct reply *r, const Forefetch__Request *request, void *out)
 {
-	Forefetch__Hinted *out =
-	    arena_message(&r->arena, &forefetch__hinted__descriptor);
-
-	if (!out || (request->hint->place && !begin(r, request->hint->place)))
+	if (request->hint->place && !begin(r, request->hint->place))
 		return;
 	if (!r->session->hints) {
 		reply_not_begun(r);

@@ -47,19 +47,16 @@ static void pause_one(struct reply *r, const struct control_server *srv,
 	out->hold = control_hold_status(&r->arena, &st);
 }
 
-void reply_pause(struct reply *r, const Forefetch__Request *request)
+void reply_pause(struct reply *r, const Forefetch__Request *request, void *to)
 {
 	const Forefetch__PauseRequest *req = request->pause;
-	Forefetch__Paused *out =
-	    arena_message(&r->arena, &forefetch__paused__descriptor);
 	struct reply_servers s = {.reply = r, .filter = &req->server};
 	uint64_t now_us = clock_now_us();
-	size_t n;
+	Forefetch__Paused *out = to;
 
-	if (!out ||
-	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may pause and resume fetching ahead") ||
-	    !reply_count(r, &req->server, &n))
+	out->servers =
+	    reply_messages(&s, &forefetch__paused_server__descriptor);
+	if (!out->servers)
 		return;
 	if (req->for_ms > YEAR_MS) {
 		reply_error(r, FOREFETCH__ERROR_CODE__BAD_REQUEST,
@@ -68,11 +65,7 @@ void reply_pause(struct reply *r, const Forefetch__Request *request)
 	}
 	if (req->server.len == 0)
 		r->ops->pause(r->ctx, until_us(req, now_us));
-	out->servers =
-	    arena_messages(&r->arena, &forefetch__paused_server__descriptor, n);
-	while (!r->arena.failed && reply_next(&s))
+	while (reply_next(&s))
 		pause_one(
 		    r, &s.at, req, now_us, out->servers[out->n_servers++]);
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_PAUSE;
-	r->res.pause = out;
 }

@@ -17,18 +17,6 @@ struct sizing {
 	size_t n, at;
 };
 
-static Forefetch__Pins *pins_reply(struct reply *r)
-{
-	Forefetch__Pins *out =
-	    arena_message(&r->arena, &forefetch__pins__descriptor);
-
-	if (!out)
-		return NULL;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_PINS;
-	r->res.pins = out;
-	return out;
-}
-
 static bool may_see(const struct reply *r, const struct pins_info *info)
 {
 	return r->peer->uid == 0 || r->peer->uid == info->uid;
@@ -118,11 +106,11 @@ static const struct sizing *measure(
 	return r->later ? NULL : z;
 }
 
-static void list(struct reply *r, const Forefetch__PinRequest *request)
+static void list(
+    struct reply *r, const Forefetch__PinRequest *request, Forefetch__Pins *out)
 {
 	struct reply_servers s = {.reply = r, .filter = &request->server};
 	const struct sizing *z = NULL;
-	Forefetch__Pins *out;
 	size_t n;
 
 	if (!reply_count(r, &request->server, &n))
@@ -132,8 +120,7 @@ static void list(struct reply *r, const Forefetch__PinRequest *request)
 		if (!z)
 			return;
 	}
-	out = pins_reply(r);
-	if (!out || !make_room(r, n * PINS_MAX, out))
+	if (!make_room(r, n * PINS_MAX, out))
 		return;
 	for (size_t i = 0; reply_next(&s); i++) {
 		const struct datacache_pin_walk *sizes =
@@ -154,34 +141,16 @@ static void list(struct reply *r, const Forefetch__PinRequest *request)
 
 /* ---- changes ---------------------------------------------------------- */
 
-static void add_error(struct reply *r, int error)
-{
-	if (error == ENOSPC)
-		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
-		    "too many trees are pinned; unpin one, or pin a directory "
-		    "that holds several");
-	else if (error == ENODEV)
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd caches no data of this server; its log says "
-		    "why");
-	else
-		reply_place_error(r, error);
-}
-
 static void add(struct reply *r, const struct control_server *srv,
-    const struct control_place *at)
+    const struct control_place *at, Forefetch__Pins *out)
 {
 	struct user who = reply_user(r);
-	Forefetch__Pins *out;
 	unsigned id;
 	int rc = pins_add(srv->pins, &who, at->export, at->path, &id);
 
-	if (rc < 0) {
-		add_error(r, -rc);
-		return;
-	}
-	out = pins_reply(r);
-	if (out && make_room(r, 1, out))
+	if (rc < 0)
+		reply_place_error(r, -rc);
+	else if (make_room(r, 1, out))
 		add_pin(r, srv, id, NULL, out);
 }
 
@@ -204,19 +173,19 @@ static void remove_pin(struct reply *r, const struct control_server *srv,
 	}
 }
 
-void reply_pin(struct reply *r, const Forefetch__Request *request)
+void reply_pin(struct reply *r, const Forefetch__Request *request, void *out)
 {
 	struct control_server srv;
 	struct control_place at;
 
 	if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_LIST) {
-		list(r, request->pin);
+		list(r, request->pin, out);
 		return;
 	}
 	if (!reply_server_at(r, request->pin->place, &at, &srv))
 		return;
 	if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_ADD)
-		add(r, &srv, &at);
+		add(r, &srv, &at, out);
 	else if (request->pin->action == FOREFETCH__PIN_ACTION__PIN_REMOVE)
 		remove_pin(r, &srv, &at);
 	else

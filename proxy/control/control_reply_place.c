@@ -43,6 +43,13 @@ void reply_place_error(struct reply *r, int error)
 		"the configuration does not allow this to be mounted"},
 	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY,
 		"too many trees are being fetched; try again"},
+	    {ENOSPC, FOREFETCH__ERROR_CODE__BUSY,
+		"too many trees are pinned; unpin one, or pin a directory "
+		"that holds several"},
+	    {ENODEV, FOREFETCH__ERROR_CODE__FAILED,
+		"forefetchd caches no data of this server; its log says why"},
+	    {EOPNOTSUPP, FOREFETCH__ERROR_CODE__NOT_PERMITTED,
+		"nothing is fetched ahead there (prefetch = off)"},
 	    {0},
 	};
 
@@ -97,10 +104,11 @@ static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
 	return s->walk != NULL;
 }
 
-void reply_warm(struct reply *r, const Forefetch__Request *request)
+void reply_warm(struct reply *r, const Forefetch__Request *request, void *out)
 {
 	struct warm_progress p = {0};
 
+	(void)out;
 	if (request->warm->place && !warm_at(r, request->warm))
 		return;
 	if (!r->session->walk) {
@@ -109,8 +117,6 @@ void reply_warm(struct reply *r, const Forefetch__Request *request)
 	}
 	warm_get_progress(r->session->walk, &p);
 	r->res.warm = reply_warmed(r, &p);
-	if (r->res.warm)
-		r->res.result_case = FOREFETCH__RESPONSE__RESULT_WARM;
 }
 
 /* ---- explain ---------------------------------------------------------- */
@@ -166,16 +172,15 @@ static void fill_explained(
 	fill_prediction(r, &x->told, out);
 }
 
-void reply_explain(struct reply *r, const Forefetch__Request *request)
+void reply_explain(
+    struct reply *r, const Forefetch__Request *request, void *out)
 {
-	Forefetch__Explained *out =
-	    arena_message(&r->arena, &forefetch__explained__descriptor);
 	struct user who = reply_user(r);
 	struct control_server srv;
 	struct control_place at;
 	struct explain x = {0};
 
-	if (!out || !reply_server_at(r, request->explain->place, &at, &srv))
+	if (!reply_server_at(r, request->explain->place, &at, &srv))
 		return;
 	if (!exportpath_below_ok(at.path)) {
 		reply_place_error(r, EINVAL);
@@ -184,6 +189,4 @@ void reply_explain(struct reply *r, const Forefetch__Request *request)
 	explain(srv.caches, srv.prefetch, &who, at.export, at.path,
 	    clock_now_us(), &x);
 	fill_explained(r, &x, out);
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_EXPLAIN;
-	r->res.explain = out;
 }

@@ -79,9 +79,6 @@ void reply_not_begun(struct reply *r);
 struct user reply_user(const struct reply *r);
 /* Whether the peer is root or the daemon's own user. */
 bool reply_sees_all(const struct reply *r);
-/* Whether the peer is root or the daemon's own user; an error where not, of
- * this text. */
-bool reply_is_owner(struct reply *r, const char *text);
 
 /* Borrow a string, which may be NULL. */
 ProtobufCBinaryData reply_bytes(const char *text);
@@ -105,6 +102,9 @@ bool reply_wants(
     const ProtobufCBinaryData *filter, const void *name, size_t len);
 void reply_no_server(struct reply *r);
 bool reply_count(struct reply *r, const ProtobufCBinaryData *filter, size_t *n);
+/* A message of the kind for each; NULL after an error. */
+void *reply_messages(
+    struct reply_servers *s, const ProtobufCMessageDescriptor *kind);
 /* The one server that a request means: the only one where it names none. False
  * after an error. */
 bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
@@ -112,25 +112,19 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 /* The server that a place is mounted from; false after an error. */
 bool reply_server_at(struct reply *r, const Forefetch__Place *place,
     struct control_place *at, struct control_server *out);
-/* Replies with the error that warm_begin() returned. */
+/* Replies with the error that warm_begin(), pins_add() or hint_begin()
+ * returned.
+ */
 void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
-/* One function a command, which is the request's. */
-void reply_status(struct reply *r, const Forefetch__Request *request);
-void reply_activity(struct reply *r, const Forefetch__Request *request);
-void reply_farm(struct reply *r, const Forefetch__Request *request);
-void reply_pause(struct reply *r, const Forefetch__Request *request);
-void reply_reload(struct reply *r, const Forefetch__Request *request);
-void reply_stats(struct reply *r, const Forefetch__Request *request);
-void reply_flush(struct reply *r, const Forefetch__Request *request);
-void reply_compact(struct reply *r, const Forefetch__Request *request);
-void reply_explain(struct reply *r, const Forefetch__Request *request);
-void reply_hint(struct reply *r, const Forefetch__Request *request);
-void reply_pin(struct reply *r, const Forefetch__Request *request);
-void reply_trace(struct reply *r, const Forefetch__Request *request);
-void reply_trees(struct reply *r, const Forefetch__Request *request);
-void reply_warm(struct reply *r, const Forefetch__Request *request);
+/* One function a command, which is the request's; `out` is the message of its
+ * result, which is the answer unless it makes another, or an error. */
+typedef void reply_command(
+    struct reply *r, const Forefetch__Request *request, void *out);
+reply_command reply_activity, reply_compact, reply_explain, reply_farm,
+    reply_flush, reply_hint, reply_pause, reply_pin, reply_reload, reply_stats,
+    reply_status, reply_trace, reply_trees, reply_warm;
 
 #endif

@@ -14,22 +14,14 @@ static void waiting_free(struct control_work *w)
 	free(w);
 }
 
-void reply_reload(struct reply *r, const Forefetch__Request *request)
+void reply_reload(struct reply *r, const Forefetch__Request *request, void *out)
 {
-	Forefetch__Reloaded *out;
-	struct reload_waiting *w;
 	bool begun;
+	struct reload_waiting *w = reply_work(r, sizeof(*w), waiting_free, &begun);
 
 	(void)request;
-	if (!reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may reload its configuration"))
-		return;
-	w = reply_work(r, sizeof(*w), waiting_free, &begun);
-	out = arena_message(&r->arena, &forefetch__reloaded__descriptor);
-	if (!w || !out)
+	if (!w)
 		return;
 	w->work.no_server = true;
 	r->later = !r->ops->reload(r->ctx, &w->ticket, &r->arena, out);
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_RELOAD;
-	r->res.reload = out;
 }

@@ -7,14 +7,11 @@
 #include "control/control_reply_private.h"
 #include "control/history.h"
 
-void reply_status(struct reply *r, const Forefetch__Request *request)
+void reply_status(struct reply *r, const Forefetch__Request *request, void *to)
 {
-	Forefetch__Status *out =
-	    arena_message(&r->arena, &forefetch__status__descriptor);
+	Forefetch__Status *out = to;
 	size_t n = 0;
 
-	if (!out)
-		return;
 	r->ops->fill_status(r->ctx, &r->arena, out);
 	for (size_t i = 0; !r->arena.failed && i < out->n_servers; i++) {
 		const ProtobufCBinaryData *name = &out->servers[i]->name;
@@ -24,8 +21,6 @@ void reply_status(struct reply *r, const Forefetch__Request *request)
 			out->servers[n++] = out->servers[i];
 	}
 	out->n_servers = n;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATUS;
-	r->res.status = out;
 	if (request->status->server.len > 0 && n == 0)
 		reply_no_server(r);
 }
@@ -120,10 +115,7 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStats *out)
 {
 	const struct metrics *m = srv->metrics;
-	static const enum metrics_counter misses[] = {METRICS_ATTR_MISSES,
-	    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
-	    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
-	uint64_t used = metrics_get(m, METRICS_PREFETCH_USED), missed = 0;
+	uint64_t used = metrics_get(m, METRICS_PREFETCH_USED);
 	uint64_t in_vain = metrics_get(m, METRICS_PREFETCH_UNUSED) +
 			   metrics_get(m, METRICS_PREFETCH_ERRORS);
 	Forefetch__PrefetchStats *msg =
@@ -131,10 +123,9 @@ static void fill_prefetch(struct reply *r, const struct control_server *srv,
 
 	if (!msg)
 		return;
-	for (size_t i = 0; i < sizeof(misses) / sizeof(misses[0]); i++)
-		missed += metrics_get(m, misses[i]);
 	msg->accuracy_permille = permille(used, used + in_vain);
-	msg->coverage_permille = permille(used, used + missed);
+	msg->coverage_permille =
+	    permille(used, used + metrics_sum(m, "cache_misses_total"));
 	msg->timeliness_permille =
 	    permille(used, used + metrics_get(m, METRICS_PREFETCH_LATE));
 	msg->waste_permille =
@@ -176,19 +167,14 @@ static void fill_balance(struct reply *r, const struct control_server *srv,
 		fill_day(&kept->days[i], out->days[out->n_days++]);
 }
 
-void reply_stats(struct reply *r, const Forefetch__Request *request)
+void reply_stats(struct reply *r, const Forefetch__Request *request, void *to)
 {
-	Forefetch__Stats *out =
-	    arena_message(&r->arena, &forefetch__stats__descriptor);
 	struct reply_servers s = {
 	    .reply = r, .filter = &request->stats->server};
-	size_t n;
+	Forefetch__Stats *out = to;
 
-	if (!out || !reply_count(r, &request->stats->server, &n))
-		return;
-	out->servers =
-	    arena_messages(&r->arena, &forefetch__server_stats__descriptor, n);
-	while (!r->arena.failed && reply_next(&s)) {
+	out->servers = reply_messages(&s, &forefetch__server_stats__descriptor);
+	while (reply_next(&s)) {
 		Forefetch__ServerStats *srv = out->servers[out->n_servers++];
 
 		srv->name = reply_bytes(s.at.name);
@@ -197,8 +183,6 @@ void reply_stats(struct reply *r, const Forefetch__Request *request)
 		fill_prefetch(r, &s.at, srv);
 		fill_balance(r, &s.at, srv);
 	}
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_STATS;
-	r->res.stats = out;
 }
 
 /* ---- flush ------------------------------------------------------------ */
@@ -219,28 +203,19 @@ static void fill_flushed(
 	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
 }
 
-void reply_flush(struct reply *r, const Forefetch__Request *request)
+void reply_flush(struct reply *r, const Forefetch__Request *request, void *to)
 {
-	Forefetch__Flushed *out =
-	    arena_message(&r->arena, &forefetch__flushed__descriptor);
 	struct reply_servers s = {
 	    .reply = r, .filter = &request->flush->server};
+	Forefetch__Flushed *out = to;
 	bool failed = false;
-	size_t n;
 
-	if (!out ||
-	    !reply_is_owner(r, "only root and the user that forefetchd runs as "
-			       "may empty its caches") ||
-	    !reply_count(r, &request->flush->server, &n))
-		return;
-	out->servers = arena_messages(
-	    &r->arena, &forefetch__flushed_server__descriptor, n);
-	while (!r->arena.failed && reply_next(&s)) {
+	out->servers =
+	    reply_messages(&s, &forefetch__flushed_server__descriptor);
+	while (reply_next(&s)) {
 		fill_flushed(&s.at, out->servers[out->n_servers++]);
 		failed |= r->ops->flush(r->ctx, s.next - 1) < 0;
 	}
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_FLUSH;
-	r->res.flush = out;
 	if (failed)
 		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
 		    "forefetchd does not have enough memory for this; not all "

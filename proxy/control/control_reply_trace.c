@@ -9,19 +9,18 @@ enum { PART = 512 << 10 };
 
 static void begin(struct reply *r, const struct control_server *srv)
 {
+	static const struct reply_why whys[] = {
+	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY,
+		"too many traces are being written"},
+	    {0},
+	};
 	struct control_session *s = r->session;
 
 	tracer_end(s->trace);
 	s->trace_of = srv->name;
 	s->trace = tracer_begin(srv->tracer, r->peer->uid, r->peer->uid == 0);
-	if (s->trace)
-		return;
-	if (errno == EBUSY)
-		reply_error(r, FOREFETCH__ERROR_CODE__BUSY,
-		    "too many traces are being written");
-	else
-		reply_error(r, FOREFETCH__ERROR_CODE__FAILED,
-		    "forefetchd does not have enough memory for this");
+	if (!s->trace)
+		reply_errno(r, whys, errno);
 }
 
 static const char *why(enum tracer_state state)
@@ -56,16 +55,11 @@ static void take(struct reply *r, Forefetch__Traced *out)
 	out->why = (char *)why(state);
 }
 
-void reply_trace(struct reply *r, const Forefetch__Request *request)
+void reply_trace(struct reply *r, const Forefetch__Request *request, void *to)
 {
-	Forefetch__Traced *out =
-	    arena_message(&r->arena, &forefetch__traced__descriptor);
+	Forefetch__Traced *out = to;
 	struct control_server srv;
 
-	if (!out)
-		return;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TRACE;
-	r->res.trace = out;
 	/* It is known whose it is, though others may have come since. */
 	if (request->trace->action != FOREFETCH__TRACE_ACTION__TAKE &&
 	    !reply_server(r, &request->trace->server, &srv))

@@ -114,18 +114,13 @@ static void act(const struct trees *t)
 	}
 }
 
-void reply_trees(struct reply *r, const Forefetch__Request *request)
+void reply_trees(struct reply *r, const Forefetch__Request *request, void *out)
 {
-	struct trees t = {.r = r, .request = request->trees};
+	struct trees t = {.r = r, .request = request->trees, .out = out};
 
 	t.uid = r->peer->uid == 0 ? TREES_ALL : r->peer->uid;
 	if (!reply_server(r, &request->trees->server, &t.server))
 		return;
 	t.p = prefetch_predictor(t.server.prefetch);
-	t.out = arena_message(&r->arena, &forefetch__trees__descriptor);
-	if (!t.out)
-		return;
-	r->res.result_case = FOREFETCH__RESPONSE__RESULT_TREES;
-	r->res.trees = t.out;
 	act(&t);
 }

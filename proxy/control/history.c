@@ -11,8 +11,6 @@
 #include "base/metrics.h"
 #include "control/history.h"
 
-#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-
 struct history {
 	history_measure measure;
 	void *ctx;
@@ -30,23 +28,6 @@ struct history {
 	int day;
 	uint64_t saved_today_us;
 };
-
-static const enum metrics_counter hits[] = {METRICS_ATTR_HITS,
-    METRICS_NAME_HITS, METRICS_NEGATIVE_HITS, METRICS_ACCESS_HITS,
-    METRICS_LIST_HITS, METRICS_ANSWER_HITS, METRICS_DATA_HITS};
-static const enum metrics_counter misses[] = {METRICS_ATTR_MISSES,
-    METRICS_NAME_MISSES, METRICS_ACCESS_MISSES, METRICS_LIST_MISSES,
-    METRICS_ANSWER_MISSES, METRICS_DATA_MISSES};
-
-static uint64_t sum(
-    const struct metrics *m, const enum metrics_counter *list, size_t n)
-{
-	uint64_t all = 0;
-
-	for (size_t i = 0; i < n; i++)
-		all += metrics_get(m, list[i]);
-	return all;
-}
 
 static void total_calls(const struct metrics *m, struct history_sample *t)
 {
@@ -73,8 +54,8 @@ static void total_calls(const struct metrics *m, struct history_sample *t)
 static struct history_sample totals(const struct metrics *m)
 {
 	struct history_sample t = {
-	    .hits = sum(m, hits, LENGTH(hits)),
-	    .misses = sum(m, misses, LENGTH(misses)),
+	    .hits = metrics_sum(m, "cache_hits_total"),
+	    .misses = metrics_sum(m, "cache_misses_total"),
 	    .used_bytes = metrics_get(m, METRICS_PREFETCH_USED_BYTES),
 	    .unused_bytes = metrics_get(m, METRICS_PREFETCH_UNUSED_BYTES),
 	    .used = metrics_get(m, METRICS_PREFETCH_USED),
