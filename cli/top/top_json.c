@@ -29,15 +29,6 @@ static void put_permille(struct json *j, const char *key, double share)
 	put_whole(j, key, share >= 0, share * 1000);
 }
 
-static void put_text(
-    struct json *j, const char *key, const ProtobufCBinaryData *text)
-{
-	if (text->len > 0)
-		json_bytes(j, key, text->data, text->len);
-	else
-		json_null(j, key);
-}
-
 static void put_rates(struct json *j, const struct top_rates *r)
 {
 	bool known = r->known;
@@ -64,7 +55,7 @@ static void put_mounts(struct json *j, const struct top_server *srv)
 		const struct top_mount_rates *r = &srv->mounts[i];
 
 		json_open(j, NULL, '{');
-		put_text(j, "export_path", &m->export_path);
+		json_some(j, m, "export_path");
 		json_number(j, "other_exports", m->others);
 		put_rate(j, "calls_per_second", r->known, r->calls);
 		put_whole(j, "client_bytes_per_second", r->known, r->bytes);
@@ -78,21 +69,13 @@ static void put_server(struct json *j, const struct top_server *srv)
 {
 	const Forefetch__ServerStatus *st = srv->status;
 	uint64_t in_flight = 0;
-	char word[CTL_TEXT_MAX];
 
 	for (size_t i = 0; i < st->n_upstreams; i++)
 		in_flight +=
 		    st->upstreams[i]->in_flight + st->upstreams[i]->queued;
 	json_open(j, NULL, '{');
-	put_text(j, "name", &st->name);
-	json_text(j, "state",
-	    json_word(word, &forefetch__state__descriptor, (int)st->state));
-	json_bool(j, "offline_active", st->offline_active);
-	put_text(j, "reason", &st->reason);
-	if (srv->trip_us > 0)
-		json_number(j, "round_trip_us", srv->trip_us);
-	else
-		json_null(j, "round_trip_us");
+	json_some(j, st, "name state offline_active reason");
+	put_whole(j, "round_trip_us", srv->trip_us > 0, (double)srv->trip_us);
 	json_number(j, "queue", in_flight);
 	put_rates(j, &srv->rates);
 	put_mounts(j, srv);
@@ -121,10 +104,7 @@ void top_json_print(FILE *out, const struct top_model *m)
 
 	json_open(&j, NULL, '{');
 	json_bool(&j, "away", m->away);
-	if (m->away)
-		json_text(&j, "away_reason", m->why);
-	else
-		json_null(&j, "away_reason");
+	json_text(&j, "away_reason", m->away ? m->why : "");
 	put_farm(&j, m);
 	json_open(&j, "servers", '[');
 	/* Servers are no more as they were before the daemon went. */
