@@ -47,7 +47,7 @@ enum metrics_counter {
 	METRICS_COUNTER_COUNT
 };
 
-/* What is there now, as it was last set. */
+/* Gauges hold what was last set. */
 #define GAUGE(id, ...)    METRICS_GAUGE_##id,
 #define GAUGE_OF(id, ...) METRICS_GAUGE_##id,
 enum metrics_gauge {
@@ -55,7 +55,7 @@ enum metrics_gauge {
 	METRICS_GAUGE_COUNT
 };
 
-/* What a counter or a gauge is: a row of metrics.def. */
+/* A row of metrics.def: one counter, or one gauge. */
 struct metrics_kind {
 	const char *name;
 	const char *family; /* for Prometheus, without forefetch_ */

@@ -112,9 +112,7 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 /* The server that a place is mounted from; false after an error. */
 bool reply_server_at(struct reply *r, const Forefetch__Place *place,
     struct control_place *at, struct control_server *out);
-/* Replies with the error that warm_begin(), pins_add() or hint_begin()
- * returned.
- */
+/* Tells why warm_begin(), pins_add() or hint_begin() failed. */
 void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);

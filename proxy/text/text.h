@@ -26,8 +26,8 @@ void text_seconds(struct text *t, uint64_t us);
 enum { TEXT_SECONDS_MAX = 24 };
 const char *text_of_seconds(char buf[TEXT_SECONDS_MAX], uint64_t us);
 
-/* What is written to it, until it is closed, is added. NULL without memory, and
- * then it has failed. */
+/* A stream that adds to `t` what is written to it, until the caller closes it.
+ * NULL without memory, and then `t` has failed. */
 FILE *text_open(struct text *t);
 /* Empties it, and keeps the memory. */
 void text_clear(struct text *t);

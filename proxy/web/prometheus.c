@@ -44,8 +44,8 @@ static const struct {
     {",le=\"300\"", 300000000},
 };
 
-/* What is told beside the counters and gauges of metrics.def: of calls, one row
- * each; and of a server. */
+/* Metrics beside the counters and gauges of metrics.def: those of calls have a
+ * sample a procedure, the others one a server. */
 enum metric {
 	CALLS,
 	ERRORS,

@@ -277,7 +277,7 @@ void web_forget(struct web *w)
 
 /* ---- requests --------------------------------------------------------- */
 
-/* What has no document is answered at once. */
+/* Answers at once whatever asks for no document. */
 static void connection_serve(struct connection *c, const struct http_request *r)
 {
 	struct web *w = c->web;
