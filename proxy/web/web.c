@@ -63,7 +63,8 @@ struct connection {
 	struct event *stall;
 	enum connection_state state;
 	struct bufferevent *bev; /* of `http`, while that is connected */
-	int fd; /* the same socket, from the answer on; or -1 */
+	int fd;           /* the same socket, from the answer on; or -1 */
+	unsigned outputs; /* that evhttp has begun */
 	struct evhttp_request *req;   /* if READY or ANSWERING */
 	char path[PATH_MAX_BYTES];    /* that it asks for, without the query */
 	TAILQ_ENTRY(connection) link; /* in the order they came */
@@ -323,6 +324,11 @@ static void connection_on_request(struct evhttp_request *req, void *arg)
 	size_t len = strcspn(uri, "?");
 	struct http_request r;
 
+	/* evhttp would not close behind the answer. */
+	if (evhttp_request_get_command(req) == EVHTTP_REQ_CONNECT) {
+		connection_end(c, 0);
+		return;
+	}
 	event_del(c->stall);
 	c->req = req;
 	evhttp_connection_set_closecb(
@@ -355,8 +361,14 @@ static void connection_on_output(
 	struct connection *c = arg;
 
 	(void)out;
-	if (c->fd < 0 && info->n_added > 0)
+	if (info->n_added == 0)
+		return;
+	if (c->fd < 0)
 		c->fd = fcntl(bufferevent_getfd(c->bev), F_DUPFD_CLOEXEC, 0);
+	/* There may be "100 Continue" before the answer. Behind the answer to a
+	 * CONNECT that it does not understand, evhttp would go on. */
+	if (info->orig_size == 0 && ++c->outputs > 2)
+		connection_end(c, 0);
 }
 
 /* evhttp has accepted the connection, and asks for its buffers. */

@@ -400,6 +400,23 @@ static void test_what_follows_a_request(void **state)
 	}
 }
 
+/* A proxy is asked to CONNECT, and then for more over the same connection. */
+static void test_nobody_is_connected(void **state)
+{
+	struct listener *l = *state;
+	char request[600] = "";
+	const char *at;
+	size_t n = 0;
+
+	assert_string_equal(ask(l, "CONNECT nas:80", HOST), "");
+	for (int i = 0; i < 20; i++)
+		strcat(request, "CONNECT [ HTTP/1.1\r\n\r\n");
+	page_get(&l->page, l->base, &l->addr, request, SIZE_MAX);
+	for (at = l->page.text; (at = strstr(at, " 400 ")); at++)
+		n++;
+	assert_in_range(n, 1, 2);
+}
+
 /* As nc(1) does. */
 static void test_who_has_said_all_is_answered(void **state)
 {
@@ -477,6 +494,8 @@ int main(void)
 		test_half_requests, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_what_follows_a_request, setup, teardown),
+	    cmocka_unit_test_setup_teardown(
+		test_nobody_is_connected, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_who_has_said_all_is_answered, setup, teardown),
 	    cmocka_unit_test(test_text),
