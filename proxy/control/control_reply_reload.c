@@ -17,7 +17,8 @@ static void waiting_free(struct control_work *w)
 void reply_reload(struct reply *r, const Forefetch__Request *request, void *out)
 {
 	bool begun;
-	struct reload_waiting *w = reply_work(r, sizeof(*w), waiting_free, &begun);
+	struct reload_waiting *w =
+	    reply_work(r, sizeof(*w), waiting_free, &begun);
 
 	(void)request;
 	if (!w)
