@@ -30,7 +30,7 @@ static void check_text(const char *text)
 		check((unsigned char)*text >= 0x20 && *text != 0x7f);
 }
 
-static void check_request(const struct request *r)
+static void check_request(const struct http_request *r)
 {
 	static const char *const names[] = {"nas.example.org"};
 	static const char foreign[] = ".evil.example";
@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	char text[TEXT_MAX + 1], *at = text, *key, *value;
 	struct evkeyvalq headers;
-	struct request r;
+	struct http_request r;
 
 	if (size > TEXT_MAX)
 		return 0;
