@@ -89,7 +89,9 @@ static bool conn_admits(
 		depth++;
 	c->made += sizeof(redisReply) + bytes + elements * sizeof(redisReply *);
 	c->elements += elements;
-	if (c->owed == 0)
+	/* Where the owner has freed the connection, nobody counts what
+	 * libhiredis goes on to parse of what has come. */
+	if (c->owed == 0 || !c->ops)
 		c->why = UNASKED;
 	/* The types of RESP3 come behind those of RESP2; a nil of RESP2 is a
 	 * string or an array that has no length. */

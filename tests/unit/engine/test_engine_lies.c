@@ -392,6 +392,46 @@ static void test_largest_value(void **state)
 	free(text);
 }
 
+/* Three questions wait, and no answer comes but what the test sends. */
+static void ask_three(struct lies *l, struct question q[3])
+{
+	lies_begin_up(l);
+	fake_say(l->fake, "GET", NULL, 0);
+	for (int i = 0; i < 3; i++)
+		assert_true(farm_ask(&l->w, &q[i], "key", S));
+	vclock_settle();
+}
+
+/* The connection ends at one of them, and more is there already than anybody
+ * asked for: with a value before it, of one read(2) or of several. */
+static void test_more_behind_lie(void **state)
+{
+	static const int sizes[] = {1, 20 << 10, 40 << 10, 200 << 10};
+	static char text[256 << 10];
+
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct lies *l = *state;
+		struct question q[3];
+		int len =
+		    sprintf(text, "$%d\r\n%0*d\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
+			sizes[i], sizes[i], 7);
+
+		lies_set_url(l, fake_path_url(l->fake));
+		ask_three(l, q);
+		fake_send(l->fake, text, (size_t)len);
+		vclock_pass(10 * MS);
+		assert_int_equal(q[0].len, sizes[i]);
+		question_free(&q[0]);
+		for (int k = 0; k < 3; k++)
+			assert_int_equal(q[k].answers, 1);
+		assert_null(q[1].value);
+		assert_null(q[2].value);
+		lies_recover(l);
+		lies_close(state);
+		lies_open(state);
+	}
+}
+
 /* The connection ends at each byte of all that it says. */
 static void test_cut(void **state)
 {
@@ -434,6 +474,7 @@ int main(void)
 	    TEST(test_byte_by_byte),
 	    TEST(test_largest_value),
 	    TEST(test_cut),
+	    TEST(test_more_behind_lie),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
