@@ -414,6 +414,9 @@ static void conn_on_check(evutil_socket_t fd, short what, void *arg)
 		redisAsyncHandleRead(c->ac);
 		good = conn_is_good(c);
 	}
+	/* Each read(2) has libevent call this again within the same turn, which
+	 * must not read on: the socket stays readable for the next turn. */
+	c->fresh = 0;
 	/* A hundred nodes may each have sent a large value, once. */
 	if (good && c->peak > SPARE_BYTES && c->pending == 0 && c->made == 0)
 		(void)conn_renew_reader(c);

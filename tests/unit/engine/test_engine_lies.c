@@ -432,6 +432,30 @@ static void test_more_behind_lie(void **state)
 	}
 }
 
+/* What others wait for comes in between where much has come at once. */
+static void test_shares_the_loop(void **state)
+{
+	enum { BYTES = 320 << 10 };
+	static char text[BYTES + 100];
+	int len = sprintf(text, "$%d\r\n%0*d\r\n", BYTES, BYTES, 7);
+	struct lies *l = *state;
+	struct question q;
+	unsigned turns = 0;
+
+	lies_set_url(l, fake_path_url(l->fake));
+	lies_begin_up(l);
+	fake_say(l->fake, "GET", NULL, 0);
+	assert_true(farm_ask(&l->w, &q, "key", S));
+	vclock_settle();
+	fake_send(l->fake, text, (size_t)len);
+	/* It is sent in the first. */
+	for (; q.answers == 0; turns++)
+		event_base_loop(l->w.base, EVLOOP_ONCE);
+	assert_int_equal(q.len, BYTES);
+	assert_true(turns >= 3);
+	question_free(&q);
+}
+
 /* The connection ends at each byte of all that it says. */
 static void test_cut(void **state)
 {
@@ -473,6 +497,7 @@ int main(void)
 	    TEST(test_large_lies),
 	    TEST(test_byte_by_byte),
 	    TEST(test_largest_value),
+	    TEST(test_shares_the_loop),
 	    TEST(test_cut),
 	    TEST(test_more_behind_lie),
 	};
