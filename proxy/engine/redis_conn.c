@@ -417,8 +417,11 @@ static void conn_on_check(evutil_socket_t fd, short what, void *arg)
 	/* Each read(2) has libevent call this again within the same turn, which
 	 * must not read on: the socket stays readable for the next turn. */
 	c->fresh = 0;
-	/* A hundred nodes may each have sent a large value, once. */
-	if (good && c->peak > SPARE_BYTES && c->pending == 0 && c->made == 0)
+	/* A hundred nodes may each have sent a large value, once. The byte that
+	 * is a reply's type may be parsed already, and only the reader has it.
+	 */
+	if (good && c->peak > SPARE_BYTES && c->pending == 0 && c->made == 0 &&
+	    type_under_way(c->ac->c.reader) < 0)
 		(void)conn_renew_reader(c);
 	if (good && c->flush)
 		conn_flush(c);

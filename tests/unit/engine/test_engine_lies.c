@@ -432,6 +432,28 @@ static void test_more_behind_lie(void **state)
 	}
 }
 
+/* The first byte of an answer comes with the end of a large one. */
+static void test_large_and_first_byte(void **state)
+{
+	static char text[256 << 10];
+	static const char rest[] = "2\r\nhi\r\n$-1\r\n";
+	struct lies *l = *state;
+	struct question q[3];
+	int len = sprintf(text, "$%d\r\n%0*d\r\n$", 200 << 10, 200 << 10, 7);
+
+	ask_three(l, q);
+	fake_send(l->fake, text, (size_t)len);
+	vclock_settle();
+	fake_send(l->fake, rest, strlen(rest));
+	vclock_settle();
+	assert_int_equal(q[0].len, 200 << 10);
+	assert_int_equal(q[1].len, 2);
+	assert_int_equal(q[2].answers, 1);
+	lies_expect(l, ENGINE_UP, "");
+	question_free(&q[0]);
+	question_free(&q[1]);
+}
+
 /* What others wait for comes in between where much has come at once. */
 static void test_shares_the_loop(void **state)
 {
@@ -497,6 +519,7 @@ int main(void)
 	    TEST(test_large_lies),
 	    TEST(test_byte_by_byte),
 	    TEST(test_largest_value),
+	    TEST(test_large_and_first_byte),
 	    TEST(test_shares_the_loop),
 	    TEST(test_cut),
 	    TEST(test_more_behind_lie),
