@@ -30,6 +30,14 @@ enum {
 /* The steps of a greeting, in their order; some may be left out. */
 enum greet_step { AUTH, INFO, MYID, MAP, COMMANDS, PROBE, PING };
 
+/* A question of one greeting. Its answer may come when that has ended, and
+ * while the next one is under way. */
+struct greet_call {
+	struct redis_call call;
+	enum greet_step step;
+	unsigned greeting;
+};
+
 static void greet_ask(struct redis_node *n, enum greet_step step);
 
 static bool is_error(const redisReply *r)
@@ -233,17 +241,32 @@ static const struct {
     [PING] = {take_ping, 1, {"PING"}},
 };
 
-/* Nothing follows where the connection ended. */
+/* Nothing follows where the connection or the greeting has ended. */
 static void on_answer(struct redis_call *c, const redisReply *r)
 {
-	if (r)
-		steps[c->node->step].take(c->node, r);
+	const struct greet_call *g = (const struct greet_call *)c;
+	struct redis_node *n = c->node;
+
+	if (r && n->phase == NODE_GREETING && g->greeting == n->greeting)
+		steps[g->step].take(n, r);
+}
+
+static void greet_send(struct redis_node *n, enum greet_step step, int argc,
+    const char *const *argv)
+{
+	struct greet_call *g = calloc(1, sizeof(*g));
+
+	if (g) {
+		g->step = step;
+		g->greeting = n->greeting;
+	}
+	(void)redis_node_ask_call(
+	    n, g ? &g->call : NULL, on_answer, argc, argv);
 }
 
 static void greet_ask(struct redis_node *n, enum greet_step step)
 {
-	n->step = step;
-	(void)redis_node_ask(n, on_answer, steps[step].argc, steps[step].argv);
+	greet_send(n, step, steps[step].argc, steps[step].argv);
 }
 
 static void greet_auth(struct redis_node *n, const struct config_farm *farm)
@@ -264,8 +287,7 @@ static void greet_auth(struct redis_node *n, const struct config_farm *farm)
 				   : strerror(-rc));
 		redis_node_fail(n, ENGINE_REFUSES, why);
 	} else {
-		n->step = AUTH;
-		(void)redis_node_ask(n, on_answer, user ? 3 : 2, words);
+		greet_send(n, AUTH, user ? 3 : 2, words);
 	}
 	explicit_bzero(secret, sizeof(secret));
 }
@@ -274,6 +296,7 @@ void greet_begin(struct redis_node *n)
 {
 	const struct config_farm *farm = ((struct engine *)n->owner)->farm;
 
+	n->greeting++;
 	if ((farm->user && farm->user[0]) ||
 	    (farm->password_file && farm->password_file[0]))
 		greet_auth(n, farm);

@@ -232,11 +232,9 @@ void redis_node_ready(struct redis_node *n)
 	node_watch(n, n->ready_us);
 }
 
-bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
-    const char *const *argv)
+bool redis_node_ask_call(struct redis_node *n, struct redis_call *c,
+    redis_call_done on_done, int argc, const char *const *argv)
 {
-	struct redis_call *c = calloc(1, sizeof(*c));
-
 	if (c) {
 		c->on_done = on_done;
 		if (redis_call_send(n, c, argc, argv, NULL))
@@ -244,6 +242,13 @@ bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
 	}
 	redis_node_fail(n, ENGINE_DOWN, "out of memory");
 	return false;
+}
+
+bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
+    const char *const *argv)
+{
+	return redis_node_ask_call(
+	    n, calloc(1, sizeof(struct redis_call)), on_done, argc, argv);
 }
 
 void redis_node_judge(struct redis_node *n, const redisReply *r)

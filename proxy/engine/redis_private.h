@@ -147,8 +147,8 @@ struct redis_node {
 	bool seed;                 /* of the configuration; it stays */
 	char id[REDIS_ID_LEN + 1]; /* in a cluster, as it says; "" */
 	bool says_cluster;
-	unsigned step;  /* of what it is asked when it is greeted */
-	bool no_unlink; /* it has only DEL */
+	unsigned greeting; /* which one is under way, or was the last */
+	bool no_unlink;    /* it has only DEL */
 	unsigned slots;
 	uint64_t used_us;        /* when it was last known to serve something */
 	struct redis_calls puts; /* that wait to be sent */
@@ -170,6 +170,10 @@ const char *redis_node_error(const struct redis_node *n);
 /* Sends a command of words; where that fails, the connection ends. */
 bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
     const char *const *argv);
+/* The same with a call of the caller's, which it takes; NULL: there was no
+ * memory for it. */
+bool redis_node_ask_call(struct redis_node *n, struct redis_call *c,
+    redis_call_done on_done, int argc, const char *const *argv);
 /* Ends the connection, if there is one; it is tried again later. `why` is what
  * status says. */
 void redis_node_fail(struct redis_node *n, enum engine_state state,

@@ -118,6 +118,35 @@ static void test_few_rights(void **state)
 	assert_int_equal(farm_status(&l->w).refused_puts, 1);
 }
 
+/* It says that it is down again while it is greeted: it is greeted once more,
+ * and the answers to both greetings come. */
+static void test_greetings_overlap(void **state)
+{
+	static const char down[] = "-CLUSTERDOWN Hash slot not served\r\n";
+	static const char info[] = "$22\r\nredis_version:7.0.15\r\n\r\n";
+	struct lies *l = *state;
+	struct question q[2];
+	unsigned asked;
+
+	lies_begin_up(l);
+	fake_say(l->fake, "GET", NULL, 0);
+	fake_say(l->fake, "INFO", NULL, 0);
+	asked = fake_asked(l->fake, "INFO");
+	for (int i = 0; i < 2; i++)
+		assert_true(farm_ask(&l->w, &q[i], "key", 10 * S));
+	for (unsigned i = 1; i <= 2; i++) {
+		fake_send(l->fake, down, strlen(down));
+		vclock_pass(500 * MS);
+		assert_int_equal(fake_asked(l->fake, "INFO"), asked + i);
+	}
+	fake_forget(l->fake, "GET");
+	for (int i = 0; i < 2; i++)
+		fake_send(l->fake, info, strlen(info));
+	vclock_pass(10 * MS);
+	lies_expect(l, ENGINE_UP, "");
+	assert_int_equal(fake_connections(l->fake), 1);
+}
+
 static void test_password(void **state)
 {
 	struct lies *l = *state;
@@ -508,6 +537,7 @@ int main(void)
 	    TEST(test_refusals),
 	    TEST(test_refuses_later),
 	    TEST(test_few_rights),
+	    TEST(test_greetings_overlap),
 	    TEST(test_password),
 	    TEST(test_strangers),
 	    TEST(test_silence),
