@@ -13,6 +13,9 @@
 enum {
 	/* One who never says that it is at its end. */
 	ROUNDS_MAX = 1 << 22,
+	/* Each key of a page is a command at once. SCAN asks for 512; a table
+	 * that is being resized may give some more. */
+	PAGE_KEYS_MAX = 1 << 14,
 };
 
 struct engine_removal {
@@ -152,6 +155,8 @@ static void on_scanned(struct redis_call *c, const redisReply *r)
 		m->error = scan_error(r);
 	else if (m->scan.rounds > ROUNDS_MAX)
 		m->error = "it lists keys without an end";
+	else if (keys->elements > PAGE_KEYS_MAX)
+		m->error = "it lists too many keys at once";
 	else
 		remove_keys(m, n, keys);
 	if (m->waits == 0)

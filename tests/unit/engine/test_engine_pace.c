@@ -429,6 +429,30 @@ static void test_flush_lies(void **state)
 	}
 }
 
+/* Of a page with more keys than anybody asked for, none is removed: each would
+ * be a command that waits. */
+static void test_flush_large_page(void **state)
+{
+	enum { KEYS = 200000 };
+	struct lies *l = *state;
+	char *text = malloc(64 + KEYS * 11);
+	size_t len = (size_t)sprintf(text, "*2\r\n$1\r\n0\r\n*%d\r\n", KEYS);
+	struct flushed f = {0};
+
+	for (int i = 0; i < KEYS; i++)
+		len += (size_t)sprintf(text + len, "$4\r\nff:a\r\n");
+	lies_set_url(l, fake_path_url(l->fake));
+	lies_begin_up(l);
+	fake_say(l->fake, "SCAN", text, len);
+	assert_true(farm_flush(&l->w, "ff:", &f));
+	vclock_pass(S);
+	assert_int_equal(f.calls, 1);
+	assert_non_null(strstr(f.error, "too many keys"));
+	assert_int_equal(fake_asked(l->fake, "UNLINK"), 0);
+	lies_recover(l);
+	free(text);
+}
+
 static void test_flush_ends_early(void **state)
 {
 	struct lies *l = *state;
@@ -475,6 +499,7 @@ int main(void)
 	    TEST(test_full),
 	    TEST(test_flush),
 	    TEST(test_flush_lies),
+	    TEST(test_flush_large_page),
 	    TEST(test_flush_ends_early),
 	};
 
