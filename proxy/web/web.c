@@ -324,6 +324,8 @@ static void connection_on_request(struct evhttp_request *req, void *arg)
 	size_t len = strcspn(uri, "?");
 	struct http_request r;
 
+	if (!c->bev)
+		return; /* connection_on_accept() has ended it */
 	/* evhttp would not close behind the answer. */
 	if (evhttp_request_get_command(req) == EVHTTP_REQ_CONNECT) {
 		connection_end(c, 0);
@@ -386,6 +388,9 @@ static struct bufferevent *connection_on_accept(
 		bufferevent_setwatermark(c->bev, EV_READ, 0, READ_MAX);
 		evbuffer_add_cb(
 		    bufferevent_get_output(c->bev), connection_on_output, c);
+	} else {
+		/* evhttp goes on with a bufferevent of its own. */
+		connection_end(c, 0);
 	}
 	return c->bev;
 }

@@ -15,6 +15,7 @@
 #include <sys/socket.h>
 #include <cmocka.h>
 
+#include <event2/bufferevent.h>
 #include <event2/event.h>
 
 #include "base/metrics.h"
@@ -67,6 +68,21 @@ static void page_fill_server(
 static const struct control_ops page_ops = {.server = page_server,
     .fill_daemon = page_fill_daemon,
     .fill_server = page_fill_server};
+
+/* There is no memory for a connection's buffers. */
+static bool no_buffers;
+
+struct bufferevent *__real_bufferevent_socket_new(
+    struct event_base *base, evutil_socket_t fd, int options);
+struct bufferevent *__wrap_bufferevent_socket_new(
+    struct event_base *base, evutil_socket_t fd, int options);
+
+struct bufferevent *__wrap_bufferevent_socket_new(
+    struct event_base *base, evutil_socket_t fd, int options)
+{
+	return no_buffers ? NULL
+			  : __real_bufferevent_socket_new(base, fd, options);
+}
 
 static int client_connect(struct sockaddr_in *addr)
 {
@@ -353,6 +369,17 @@ static void test_many_connections(void **state)
 		close(fds[i]);
 }
 
+/* Whom there is no memory for is let go, and the next one is answered. */
+static void test_no_buffers(void **state)
+{
+	struct listener *l = *state;
+
+	no_buffers = true;
+	assert_string_equal(ask(l, "GET /metrics", HOST), "");
+	no_buffers = false;
+	check_page(ask(l, "GET /metrics", HOST));
+}
+
 static void test_half_requests(void **state)
 {
 	static const char whole[] =
@@ -490,6 +517,7 @@ int main(void)
 		test_a_port_that_is_taken, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_many_connections, setup, teardown),
+	    cmocka_unit_test_setup_teardown(test_no_buffers, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
 		test_half_requests, setup, teardown),
 	    cmocka_unit_test_setup_teardown(
