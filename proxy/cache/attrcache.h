@@ -84,7 +84,9 @@ struct node {
 	uint32_t fh_len : 8;
 	/* Machines that were told the attributes of the version that is known,
 	 * from the cache, and those that were told so of contents that had been
-	 * replaced: neither has had the server's own answer since. */
+	 * replaced: neither has had the server's own answer since. A machine
+	 * that is among both has had it later than all that were told wrongly,
+	 * so whichever of them it may have been before, it knows better. */
 	uint32_t told : NODE_MACHINES;
 	uint32_t mistold : NODE_MACHINES;
 	uint8_t fh[];
@@ -139,16 +141,24 @@ void attrcache_free(struct attrcache *ac);
 /* The node of a handle's fh_key(), or NULL. */
 struct node *attrcache_by_key(struct attrcache *ac, uint64_t key);
 
-/* A machine (its bits; 0: none that a node tells apart) is told the node's
- * attributes: on the strength of a confirmation that is `older` than its
- * request, or of one that is not. */
-static inline void attrcache_tell(
-    struct node *node, uint32_t machine, bool older)
-{
-	node->told = ((node->told & ~machine) | (older ? machine : 0)) &
-		     NODE_MACHINES_ALL;
-	node->mistold = node->mistold & ~machine & NODE_MACHINES_ALL;
-}
+/* Who asks, by bits of struct node. */
+struct machine {
+	uint16_t own;  /* 0: it is none that a node tells apart */
+	uint16_t also; /* those that it may have been before */
+};
+
+/* A machine is told the node's attributes: on the strength of a confirmation
+ * that is `older` than its request, or of one that is not. */
+void attrcache_tell(struct node *node, struct machine m, bool older);
+
+/* The attributes that a machine goes by. */
+enum attr_told {
+	ATTR_TOLD,          /* the server's own */
+	ATTR_TOLD_FROM_OLD, /* of an older confirmation */
+	ATTR_TOLD_WRONGLY,  /* likewise, and the contents were others */
+};
+
+enum attr_told attrcache_told(const struct node *node, struct machine m);
 
 /* NULL where it is not known. Marks it as used. */
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);

@@ -128,11 +128,44 @@ bool attrcache_may_fill(
 	return sent_us > node_changed_us(ac, node);
 }
 
+void attrcache_tell(struct node *node, struct machine m, bool older)
+{
+	uint32_t told = node->told, mistold = node->mistold, own = m.own;
+	bool later = false;
+
+	if (own == 0)
+		return;
+	/* Whoever is among both may come to have been this machine, and is then
+	 * told from the cache, too. */
+	if (older)
+		mistold &= ~told;
+	else
+		later = ((told & m.also) | (mistold & ~own)) != 0;
+	told = (told & ~own) | (older || later ? own : 0);
+	mistold = (mistold & ~own) | (later ? own : 0);
+	node->told = told & NODE_MACHINES_ALL;
+	node->mistold = mistold & NODE_MACHINES_ALL;
+}
+
+enum attr_told attrcache_told(const struct node *node, struct machine m)
+{
+	uint32_t told = node->told, mistold = node->mistold, bits = m.own;
+
+	/* It was told later than whomever it may have been before. */
+	if (((told | mistold) & bits) == 0)
+		bits |= m.also;
+	if (mistold & ~told & bits)
+		return ATTR_TOLD_WRONGLY;
+	return told & ~mistold & bits ? ATTR_TOLD_FROM_OLD : ATTR_TOLD;
+}
+
 /* Somebody else had replaced the contents that machines were told. */
 static void told_wrongly(struct node *node)
 {
-	node->mistold |= node->told;
-	node->told = 0;
+	uint32_t told = node->told, mistold = node->mistold;
+
+	node->told = told & mistold & NODE_MACHINES_ALL;
+	node->mistold = (told | mistold) & NODE_MACHINES_ALL;
 }
 
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
@@ -240,7 +273,7 @@ static void judge_told(const struct attrcache *ac, struct node *node,
 		node->mistold = 0;
 	else if (foreign && attrcache_may_fill(ac, node, sent_us))
 		told_wrongly(node);
-	node->told = 0;
+	node->told &= node->mistold;
 }
 
 static bool matches_before(const struct node *node, const pre_op_attr *before)

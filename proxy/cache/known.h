@@ -17,8 +17,8 @@
 /* Who asks, and when. */
 struct asker {
 	struct caches *caches;
-	uint32_t cred;    /* caches_cred(); 0: nothing is kept for this one */
-	uint16_t machine; /* its bits in struct node; 0: it has none */
+	uint32_t cred; /* caches_cred(); 0: nothing is kept for this one */
+	struct machine machine;
 	/* What rests on older confirmations of a file is not for it, since
 	 * nobody could remember that it was told (svc_machines.c). */
 	bool apart;
@@ -43,8 +43,8 @@ struct known {
 	struct contract contract;
 	const struct grant *grant; /* of the asker; NULL: none */
 	uint32_t cred;
-	uint16_t machine; /* the asker's */
-	uint64_t sent_us; /* attrcache_sent(); 0: no attributes */
+	struct machine machine; /* the asker's */
+	uint64_t sent_us;       /* attrcache_sent(); 0: no attributes */
 };
 
 /* Fills `k` with what the caches know of a node; of NULL, with the server's

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "cache/attrcache.h"
 #include "datacache/datacache.h"
 #include "nfsproto/nfs_proc.h"
 
@@ -31,9 +32,9 @@ struct learn {
 	uint32_t cred;               /* caches_cred(); 0: not to be kept for */
 	const struct cred_key *cred_key; /* MNT only */
 	bool ahead;                      /* nobody asked for it yet */
-	bool told;        /* the reply goes to a client as it is */
-	uint16_t machine; /* that it is for: its bits in struct node */
-	uint64_t sent_us; /* when the call was first sent */
+	bool told;              /* the reply goes to a client as it is */
+	struct machine machine; /* that it is for */
+	uint64_t sent_us;       /* when the call was first sent */
 	uint64_t now_us;
 };
 

@@ -10,7 +10,8 @@
  *
  * An address that is new may be that of a machine that had another one: for two
  * minutes, longer than clients believe attributes by themselves, what machines
- * without a connection were told counts as told to it, too.
+ * without a connection were told counts as told to it, too, until it is told
+ * better. What it is told is no excuse for them: it may be another machine.
  *
  * Where more machines work at once than there are bits, the answers to the
  * others about files rest on no older confirmation (struct asker).
@@ -61,9 +62,10 @@ static bool enter(struct svc *svc, struct svc_client *client, uint64_t now_us)
 	return true;
 }
 
-uint16_t svc_machine(
+struct machine svc_machine(
     struct svc *svc, struct svc_client *client, uint64_t now_us)
 {
+	struct machine who = {0};
 	unsigned suppressed;
 
 	if (client->machine == 0 && !enter(svc, client, now_us) &&
@@ -73,9 +75,10 @@ uint16_t svc_machine(
 			 "at each open",
 		    svc->p.config->name, client->name, suppressed,
 		    NODE_MACHINES);
-	if (client->machine == 0 || client->new_until_us < now_us)
-		return client->machine;
-	return client->machine | svc->lost_machines;
+	who.own = client->machine;
+	if (who.own != 0 && client->new_until_us >= now_us)
+		who.also = svc->lost_machines;
+	return who;
 }
 
 void svc_machine_leave(

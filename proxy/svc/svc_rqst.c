@@ -203,8 +203,8 @@ struct asker svc_asker(const struct svc_rqst *rqst)
 	return (struct asker){.caches = rqst->svc->p.caches,
 	    .cred = rqst->cred_id,
 	    .machine = rqst->machine,
-	    .apart = rqst->machine == 0,
-	    .offline = rqst->svc->offline && rqst->machine != 0,
+	    .apart = rqst->machine.own == 0,
+	    .offline = rqst->svc->offline && rqst->machine.own != 0,
 	    .received_us = rqst->received_us,
 	    .now_us = rqst->now_us,
 	    .trip_us = linkest_srtt_us(rqst->svc->p.link)};

@@ -145,7 +145,7 @@ struct svc_rqst {
 	struct look *look;            /* LOOK */
 	uint64_t held_us;             /* CLIENT: since when */
 	uint32_t cred_id;             /* caches_cred() */
-	uint16_t machine;             /* svc_machine() */
+	struct machine machine;       /* svc_machine() */
 	uint32_t have;                /* bytes of a READ that are there */
 	nfsstat3 status;              /* that it was answered */
 	uint8_t joins;                /* calls that were watched */
@@ -249,9 +249,8 @@ void svc_create_file(struct svc_rqst *rqst);
 
 /* ---- svc_machines.c: whose bit of struct node is whose ------------------- */
 
-/* The client's bit, and those of which it may have been the machine before; 0:
- * others have all of them. */
-uint16_t svc_machine(
+/* Whose call it is; no machine's, where others have all bits. */
+struct machine svc_machine(
     struct svc *svc, struct svc_client *client, uint64_t now_us);
 /* Its connection closes. */
 void svc_machine_leave(

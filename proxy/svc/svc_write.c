@@ -37,17 +37,18 @@ static void refuse(struct svc_rqst *rqst, struct node *node)
 void svc_write(struct svc_rqst *rqst)
 {
 	struct asker who = svc_asker(rqst);
+	enum attr_told told;
 	struct known k;
 
 	/* A change of ours that is under way shows as a new version, too, and
 	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
-	    !((k.node->told | k.node->mistold) & rqst->machine) ||
+	    (told = attrcache_told(k.node, rqst->machine)) == ATTR_TOLD ||
 	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
 		svc_forward(rqst);
 		return;
 	}
-	if (k.node->mistold & rqst->machine) {
+	if (told == ATTR_TOLD_WRONGLY) {
 		refuse(rqst, k.node);
 		return;
 	}
