@@ -8,10 +8,11 @@
  * costs a round trip at most, since a machine that comes is told a file's
  * attributes before it writes.
  *
- * An address that is new may be that of a machine that had another one: for two
- * minutes, longer than clients believe attributes by themselves, what machines
- * without a connection were told counts as told to it, too, until it is told
- * better. What it is told is no excuse for them: it may be another machine.
+ * An address that is new, or had no connection for a while, may be that of a
+ * machine that had another one: for two minutes, longer than clients believe
+ * attributes by themselves, what machines without a connection were told counts
+ * as told to it, too, until it is told better. What it is told is no excuse for
+ * them: it may be another machine.
  *
  * Where more machines work at once than there are bits, the answers to the
  * others about files rest on no older confirmation (struct asker).
@@ -51,7 +52,7 @@ static bool enter(struct svc *svc, struct svc_client *client, uint64_t now_us)
 
 	if (!m)
 		return false;
-	if (m->gone_us == 0 || m->address_hash != client->address_hash)
+	if (m->connections == 0)
 		m->new_until_us = now_us + NEW_US;
 	m->address_hash = client->address_hash;
 	m->connections++;
