@@ -127,8 +127,10 @@ static bool do_command(struct play *p, const struct event *e)
 	if (!commands_give(&p->place, list[e->a % 8], err))
 		script_fail("%s: %s", list[e->a % 8],
 		    err[0] ? err : "it was not answered");
-	if (e->a % 8 == 0)
+	if (e->a % 8 == 0) {
 		judge_forgot(p->judge);
+		play_turns_flushed(p);
+	}
 	return true;
 }
 

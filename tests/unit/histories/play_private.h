@@ -162,6 +162,8 @@ void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
 void play_turns_told(struct play *p, unsigned who);
 /* The client waits for a call of a turn. */
 bool play_turn_waits(struct play *p, unsigned who);
+/* The daemon forgets all that it has told. */
+void play_turns_flushed(struct play *p);
 /* The daemon ends: what it has told, the next one does not know. */
 void play_turns_killed(struct play *p);
 /* The machine of the clients is gone, and their turns are over. */

@@ -253,12 +253,17 @@ void play_turns_told(struct play *p, unsigned who)
 	}
 }
 
+void play_turns_flushed(struct play *p)
+{
+	for (unsigned i = 0; i < TURN_FILES; i++)
+		p->turns[i].excused |= p->turns[i].step > TURN_OPEN;
+}
+
 void play_turns_killed(struct play *p)
 {
-	for (unsigned i = 0; i < TURN_FILES; i++) {
-		p->turns[i].excused |= p->turns[i].step > TURN_OPEN;
+	play_turns_flushed(p);
+	for (unsigned i = 0; i < TURN_FILES; i++)
 		p->turn_forgotten[i] = true;
-	}
 }
 
 void play_turns_learn(struct play *p, const struct learn *l)
