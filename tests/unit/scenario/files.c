@@ -3,11 +3,13 @@
  * by cp and rename. */
 #include "scenario/files.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <ftw.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -31,14 +33,24 @@ void files_remove(const char *dir)
 	(void)nftw(dir, remove_one, DEPTH, FTW_DEPTH | FTW_PHYS);
 }
 
+_Noreturn static void fail(const char *what, int status)
+{
+	fprintf(stderr, "files: %s: status %#x, %s\n", what, (unsigned)status,
+	    strerror(errno));
+	abort();
+}
+
 /* With their holes: those of the data cache are long. */
 static void copy(const char *from, const char *to)
 {
 	char line[256];
+	int status;
 
 	snprintf(line, sizeof(line), "cp -a --sparse=always %s %s", from, to);
-	if (system(line) != 0)
-		abort();
+	errno = 0;
+	status = system(line);
+	if (status != 0)
+		fail(line, status);
 }
 
 struct files *files_save(const char *dir)
@@ -54,7 +66,7 @@ void files_restore(struct files *f, const char *dir)
 {
 	files_remove(dir);
 	if (rename(f->dir, dir) < 0)
-		abort();
+		fail(f->dir, 0);
 	free(f);
 }
 

@@ -15,6 +15,7 @@
 #include <sched.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -238,8 +239,10 @@ void vclock_settle(void)
 	unsigned looks = 0;
 
 	for (int quiet = 0; quiet < QUIET; quiet = events ? 0 : quiet + 1) {
-		if (++looks > LOOKS_MAX)
+		if (++looks > LOOKS_MAX) {
+			fprintf(stderr, "vclock: it never settles\n");
 			abort();
+		}
 		events = 0;
 		run_loop(EVLOOP_NONBLOCK);
 		wait_for_packets();
