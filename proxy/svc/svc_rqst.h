@@ -74,6 +74,7 @@ struct svc {
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
 	struct log_limit refused;
+	struct log_limit put_off;
 	struct log_limit doubt;
 	struct log_limit crowded;
 };

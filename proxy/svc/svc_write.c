@@ -6,7 +6,9 @@
  * have shown the change. So the first WRITE has the file confirmed:
  *
  *	told from the cache, WRITE ─▶ GETATTR ─┬▶ unchanged: WRITE goes on
- *	                                       └▶ replaced: NFS3ERR_IO, no WRITE
+ *	                                       ├▶ replaced: NFS3ERR_IO, no WRITE
+ *	                                       └▶ error: NFS3ERR_JUKEBOX,
+ *likewise
  *
  * Later WRITEs go out as they come, until the client is told the attributes
  * from the cache again. Linux widens a WRITE to the beginning of its page, so
@@ -34,6 +36,26 @@ static void refuse(struct svc_rqst *rqst, struct node *node)
 	svc_reply_status(rqst, NFS3ERR_IO);
 }
 
+/* The server did not tell. NFS clients send a call that is answered so again
+ * after some seconds, and lose nothing. If that never ends, as with a server
+ * that answers no GETATTR, only the log tells why their WRITE hangs. */
+static void put_off(struct svc_rqst *rqst, const struct node *node)
+{
+	struct svc *svc = rqst->svc;
+	unsigned suppressed;
+
+	if (log_limit_ok(&svc->put_off, rqst->now_us, &suppressed))
+		log_warn("svc server=%s client=%s fileid=%llu suppressed=%u: "
+			 "the server did not say whether somebody else changed "
+			 "a file after its attributes were told from the "
+			 "cache; a WRITE that was based on them is put off, "
+			 "and its client has to come again",
+		    svc->p.config->name, rqst->client->name,
+		    (unsigned long long)node->fileid, suppressed);
+	svc_rqst_forget(rqst);
+	svc_reply_status(rqst, NFS3ERR_JUKEBOX);
+}
+
 void svc_write(struct svc_rqst *rqst)
 {
 	struct asker who = svc_asker(rqst);
@@ -57,9 +79,12 @@ void svc_write(struct svc_rqst *rqst)
 		svc_ask_attributes(rqst);
 		return;
 	}
-	/* Where the server does not tell, its answer to the WRITE will have to
-	 * do. */
-	if (k.sent_us >= rqst->received_us)
-		attrcache_tell(k.node, rqst->machine, false);
+	/* A change of ours elsewhere may have made the confirmation void for
+	 * other uses; of these contents it told. */
+	if (k.node->sent_us < rqst->received_us) {
+		put_off(rqst, k.node);
+		return;
+	}
+	attrcache_tell(k.node, rqst->machine, false);
 	svc_forward(rqst);
 }

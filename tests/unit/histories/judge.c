@@ -297,6 +297,15 @@ static bool is_refused_write(struct judge *j, const struct judge_op *op,
 	return true;
 }
 
+/* The proxy may have the client of a WRITE come again, where the server did not
+ * confirm the file. */
+static bool is_put_off(
+    const struct judge_op *op, const struct calltext_facts *got)
+{
+	return op->proc->proc == NFSPROC3_WRITE &&
+	       strcmp(got->list[0], "JUKEBOX") == 0;
+}
+
 static const char *judge_change(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
 {
@@ -309,7 +318,7 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 		return judge_wrong(j, "the server did it twice", got, right);
 	if (!o.answered && !repaired && is_doubtful_reply(j, op, got))
 		return NULL;
-	if (!o.last && is_refused_write(j, op, got))
+	if (!o.last && (is_refused_write(j, op, got) || is_put_off(op, got)))
 		return NULL;
 	if (!o.last)
 		return judge_wrong(

@@ -13,7 +13,8 @@
  * was, which may have been long before.
  *
  * A WRITE may be refused by IO, and not be done, if somebody else has changed
- * the file since this or another client was told attributes of it.
+ * the file since this or another client was told attributes of it; and by
+ * JUKEBOX at any time.
  *
  * A reply to any other call, a look, is taken apart into facts. Each fact must
  * have been true in at least one state that the mode allows:
