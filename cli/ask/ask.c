@@ -18,6 +18,7 @@ enum { ARGS_MAX = NFS_RES_SMALL_MAX };
 
 struct ask {
 	int fd;
+	int port_err; /* ask_port_error() */
 	uint32_t xid; /* of the last call */
 	uint64_t until_us;
 	uint64_t call_us; /* what a reply may take */
@@ -55,7 +56,7 @@ static void set_port(struct sockaddr_storage *ss, uint16_t port)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 
-static int ask_socket(int family)
+static int ask_socket(struct ask *a, int family)
 {
 	/* No TIME_WAIT keeps a port below 1024. */
 	const struct linger reset = {.l_onoff = 1, .l_linger = 0};
@@ -66,9 +67,9 @@ static int ask_socket(int family)
 		return -1;
 	(void)setsockopt(fd, SOL_SOCKET, SO_LINGER, &reset, sizeof(reset));
 	(void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-	/* Who may not have such a port takes any. */
-	if (geteuid() == 0)
-		(void)bindresvport_sa(fd, NULL);
+	/* Who cannot have such a port takes any: a server may do with it. */
+	if (geteuid() == 0 && bindresvport_sa(fd, NULL) < 0)
+		a->port_err = errno;
 	return fd;
 }
 
@@ -82,7 +83,7 @@ static int ask_connect(struct ask *a, const struct sockaddr *to, uint16_t port)
 
 	memcpy(&ss, to, len);
 	set_port(&ss, port);
-	a->fd = ask_socket(to->sa_family);
+	a->fd = ask_socket(a, to->sa_family);
 	if (a->fd < 0)
 		return errno;
 	if (connect(a->fd, (struct sockaddr *)&ss, len) == 0)
@@ -156,6 +157,11 @@ void ask_close(struct ask *a)
 	if (a->pool)
 		rbuf_pool_free(a->pool);
 	free(a);
+}
+
+int ask_port_error(const struct ask *a)
+{
+	return a->port_err;
 }
 
 uint16_t ask_source_port(const struct ask *a)

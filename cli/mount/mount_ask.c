@@ -75,8 +75,24 @@ static bool tell_status(
 	}
 }
 
-static bool tell_error(
-    int err, unsigned limit_s, const char *path, struct mount_why *why)
+/* The daemon closes connections that come from the wrong host or port. */
+static bool tell_closed(const struct ask *a, struct mount_why *why)
+{
+	int err = ask_port_error(a);
+
+	if (err)
+		return mount_refuse(why,
+		    "forefetchd closed the connection, since it takes calls "
+		    "from ports below 1024 only: %s",
+		    err == EADDRINUSE ? "no port below 1024 is free here"
+				      : strerror(err));
+	return mount_refuse(why, "forefetchd closed the connection; "
+				 "check that `allow` in its "
+				 "section has this host, and its log");
+}
+
+static bool tell_error(const struct ask *a, int err, unsigned limit_s,
+    const char *path, struct mount_why *why)
 {
 	if (err == ETIMEDOUT)
 		return mount_refuse(why,
@@ -84,13 +100,12 @@ static bool tell_error(
 		    "mounted; forefetch status says what it is waiting for",
 		    limit_s, path);
 	if (err == ECONNRESET)
-		return mount_refuse(why, "forefetchd closed the connection; "
-					 "check that `allow` in its "
-					 "section has this host, and its log");
+		return tell_closed(a, why);
 	return mount_refuse(why, "MOUNT of %s failed: %s", path, strerror(err));
 }
 
-/* The daemon takes calls from ports below 1024 only, as root's are. */
+/* With `secure` the daemon takes calls from ports below 1024 only, as root's
+ * are. */
 static struct ask *open_daemon(const char *address, unsigned port,
     uint64_t limit_us, struct mount_why *why)
 {
@@ -127,7 +142,7 @@ bool mount_ask(const char *address, unsigned port, const char *path,
 	err = ask_proc(a, MOUNT_PROGRAM, MOUNTPROC3_MNT, &args, &res);
 	good = !err && res.mnt.status == MNT3_OK;
 	if (err)
-		tell_error(err, limit_s, path, why);
+		tell_error(a, err, limit_s, path, why);
 	else if (!good)
 		tell_status(a, res.mnt.status, path, why);
 	ask_close(a);
