@@ -83,8 +83,13 @@ struct mount_entry *mount_kernel_list(size_t *n)
 	*n = 0;
 	while (table && iter) {
 		more = reallocarray(list, *n + 1, sizeof(*list));
-		if (!more)
+		/* Nobody takes a part of it for all. */
+		if (!more) {
+			free(list);
+			list = NULL;
+			*n = 0;
 			break;
+		}
 		list = more;
 		if (fs)
 			*n += fill(fs, &list[*n]);

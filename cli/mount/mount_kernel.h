@@ -25,7 +25,7 @@ struct mount_entry {
 };
 
 /* All of them, to be freed; those that hide others come later. NULL where the
- * list cannot be read. */
+ * list cannot be read, or there is no memory. */
 struct mount_entry *mount_kernel_list(size_t *n);
 
 /* The path of the server that a mount's source names. */

@@ -218,6 +218,11 @@ int mount_check_sharing(struct mount_job *job)
 	    !mount_kernel_at(job->dir, &mine))
 		return MOUNT_GOOD;
 	all = mount_kernel_list(&n);
+	if (!all) {
+		mount_kernel_umount(&call, &why);
+		return mount_fail(&job->talk, MOUNT_SYSTEM, "options",
+		    "what is mounted here cannot be read");
+	}
 	for (size_t i = 0; i < n && !other; i++)
 		if (mount_entry_shares(&all[i], &mine) &&
 		    strcmp(mount_entry_path(&all[i]),
