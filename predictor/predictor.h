@@ -72,7 +72,10 @@ struct predictor_obs {
 	uint64_t size_bytes;   /* of the object; 0 if unknown */
 	uint64_t offset_bytes; /* READ */
 	uint32_t count_bytes;  /* READ: asked for; 0 if unknown */
-	/* As options.recent_ns, where the object is; 0: that. */
+	/* An object that a uid has used within this time is not predicted to it
+	 * after this call; later it is, so that it is confirmed again. 0: an
+	 * object that a stream has used since its last pause is not predicted
+	 * to it. */
 	uint64_t recent_ns;
 };
 
@@ -183,10 +186,6 @@ struct predictor_options {
 	uint32_t
 	    without; /* bits 1 << PREDICTOR_PART_…; 0: nothing is left out */
 	bool use_pids; /* believe obs.pid */
-	/* An object that a uid has used within this time is not predicted to
-	 * it; later it is, so that it is confirmed again. 0: an object that a
-	 * stream has used since its last pause is not predicted to it. */
-	uint64_t recent_ns;
 	/* NULL: no uid is told of what only others have used. */
 	predictor_may_search may_search;
 	void *may_search_ctx;

@@ -195,7 +195,7 @@ uint8_t cands_lacks(const struct predictor *p, const struct stream *s,
 	by = p->streams.at[o->stream];
 	if (o->seen_at < by->made_at)
 		return needs;
-	if (p->opt.recent_ns)
+	if (p->recent_ns)
 		has = o->seen_at >= p->recent.from && by->uid == s->uid;
 	else
 		has = by == s && o->seen_at >= s->began_at;

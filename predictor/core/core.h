@@ -133,7 +133,8 @@ struct predictor {
 	/* A new number whenever objects and trails are numbered anew, so that
 	 * walks that go on from turn to turn notice it and end. */
 	uint32_t era;
-	uint64_t lead_ns; /* predictor_set_lead() */
+	uint64_t lead_ns;   /* predictor_set_lead() */
+	uint64_t recent_ns; /* obs.recent_ns of the last event */
 	uint64_t session_pause_ns, session_time_ns;
 	float late_share; /* of the last fetches that were used */
 	bool scan;        /* the last event was part of a walk */
@@ -329,7 +330,7 @@ bool cand_is_news(const struct cand *c);
 /* Queues the candidate to be told: puts it into the stream's `news`, where it
  * must not be yet, and which must not be full. */
 void cand_push(struct stream *s, struct cand *c);
-/* Tells it again if that was done longer than options.recent_ns ago: what was
+/* Tells it again if that was done longer than obs.recent_ns ago: what was
  * fetched then may have to be confirmed. */
 void cands_renew(struct predictor *p, struct stream *s, uint32_t object);
 /* Sets the probability; predictor_predict() tells it if it is news. */

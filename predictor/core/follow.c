@@ -392,7 +392,7 @@ static void cursor_extend(struct predictor *p, struct stream *s, int i)
 			break;
 		}
 	}
-	if (p->opt.recent_ns)
+	if (p->recent_ns)
 		cursor_look_again(p, s, i);
 }
 

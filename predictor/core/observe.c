@@ -235,9 +235,8 @@ void predictor_observe(struct predictor *p, const struct predictor_obs *o)
 	s = access_find(p, id, o);
 	if (!s)
 		p->events++;
-	if (p->opt.recent_ns)
-		recent_event(&p->recent, p->events, o->now_ns,
-		    o->recent_ns ? o->recent_ns : p->opt.recent_ns);
+	p->recent_ns = o->recent_ns;
+	recent_event(&p->recent, p->events, o->now_ns, o->recent_ns);
 	if (s) {
 		access_continue(p, s, id, o);
 		below_fresh(p, s);

@@ -63,7 +63,7 @@ static bool cand_passes(
 	const struct object *o = objects_at(p->objects, c->object);
 
 	*needs = c->needs;
-	if (!c->rest && p->opt.recent_ns)
+	if (!c->rest && p->recent_ns)
 		*needs = cands_lacks(p, s, c->object, c->needs);
 	*needs = predict_needs(o, *needs);
 	return *needs && wall_passes(p, s, o->met_by,

@@ -75,7 +75,7 @@ static bool arenas_make(struct predictor *p)
 	p->graph = arena_graph(budget);
 	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
 	p->extents = extents_new((uint32_t)(budget / 64 / 384));
-	p->sessions = sessions_new((uint32_t)(budget / 8192), p->opt.recent_ns);
+	p->sessions = sessions_new((uint32_t)(budget / 8192));
 	p->places = keymap_new();
 	p->suffixes = keymap_new();
 	p->calib = calib_new();

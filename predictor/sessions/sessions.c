@@ -19,7 +19,7 @@ enum { ACTORS = 64 };
 struct sessions_actor {
 	uint64_t client, uid, space; /* client 0: free */
 	uint64_t began_ns, last_ns;  /* of the session, and its last reply */
-	uint64_t refresh_ns;         /* of the last event, or of all sessions */
+	uint64_t refresh_ns;         /* obs.recent_ns of the last event */
 	uint32_t session;            /* its number */
 	bool told;                   /* its plan is to be told */
 	bool begun;                  /* a part of the plan was told */
@@ -35,18 +35,17 @@ struct sessions {
 	uint32_t now;     /* sessions_now() */
 	uint32_t last;    /* the actor of the last event */
 	uint32_t event;   /* the last one */
-	uint64_t refresh_ns, pause_ns, time_ns;
+	uint64_t pause_ns, time_ns;
 	struct predictor_session_stats stats;
 };
 
-struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns)
+struct sessions *sessions_new(uint32_t limit)
 {
 	struct sessions *ss = calloc(1, sizeof(*ss));
 
 	if (!ss)
 		return NULL;
 	ss->limit = limit < SESSION_OBJECTS ? limit : SESSION_OBJECTS;
-	ss->refresh_ns = refresh_ns;
 	return ss;
 }
 
@@ -511,7 +510,7 @@ void sessions_event(struct sessions *ss, const struct predictor_obs *o,
 	    (ss->pause_ns && o->now_ns > a->last_ns + ss->pause_ns))
 		actor_begin(ss, a, o->now_ns);
 	a->last_ns = o->now_ns + o->latency_ns;
-	a->refresh_ns = o->recent_ns ? o->recent_ns : ss->refresh_ns;
+	a->refresh_ns = o->recent_ns;
 	if (!a->run)
 		return;
 	if (o->now_ns > a->began_ns + ss->time_ns) {

@@ -74,10 +74,9 @@ struct objects;
 struct sessions;
 
 /* A session has `limit` objects at most. A step that was told is told again
- * after `refresh_ns`, or after the time that the last event in that file system
- * gives (obs.recent_ns), since its object has to be confirmed then; 0: never.
- * NULL without memory. */
-struct sessions *sessions_new(uint32_t limit, uint64_t refresh_ns);
+ * after the time that the last event in that file system gives (obs.recent_ns),
+ * since its object has to be confirmed then; 0: never. NULL without memory. */
+struct sessions *sessions_new(uint32_t limit);
 void sessions_free(struct sessions *ss);
 size_t sessions_memory_bytes(const struct sessions *ss);
 /* As predictor_set_sessions(). */
@@ -141,8 +140,9 @@ struct session_step *session_plan(
 
 /* session_run.c */
 struct session_run;
-/* A session that begins, with a copy of its plan; `limit` and `refresh_ns` as
- * sessions_new() has them. NULL without memory. */
+/* A session that begins, with a copy of its plan, and `limit` as sessions_new()
+ * has it; steps are told again after `*refresh_ns`, which the caller keeps up
+ * to date; 0: never. NULL without memory. */
 struct session_run *session_run_new(uint32_t limit, const uint64_t *refresh_ns,
     const struct session_step *plan, uint32_t n);
 void session_run_free(struct session_run *r);

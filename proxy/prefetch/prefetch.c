@@ -344,7 +344,6 @@ static bool may_search(
 static bool make_ground(struct ground *g)
 {
 	struct predictor_options po = {.budget_bytes = g->memory_bytes,
-	    .recent_ns = contract_recent_us(&g->config->policy) * 1000,
 	    .may_search = may_search,
 	    .may_search_ctx = g};
 

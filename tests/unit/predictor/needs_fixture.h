@@ -28,7 +28,7 @@ struct world {
 	struct predictor *p;
 	uint64_t now_ns;
 	uint64_t uid;
-	uint64_t recent_ns; /* of calls from now on; 0: the predictor's */
+	uint64_t recent_ns; /* of calls from now on */
 	struct prediction out[512];
 	size_t n;
 	/* All that was told since the last pause. */

@@ -40,8 +40,7 @@ struct desk {
 
 static inline struct predictor *predictor_make(void)
 {
-	struct predictor_options opt = {
-	    .budget_bytes = 16 << 20, .recent_ns = RECENT};
+	struct predictor_options opt = {.budget_bytes = 16 << 20};
 	struct predictor *p = predictor_new(&opt);
 
 	assert_non_null(p);
@@ -95,6 +94,7 @@ static inline void desk_call(
 	    .client = d->client,
 	    .space = d->space,
 	    .object = object,
+	    .recent_ns = RECENT,
 	    .parent = 1 + object % 3,
 	    .name_hash = object * 31,
 	    .size_bytes = 5000,

@@ -386,9 +386,8 @@ static void test_wall_closed(void **state)
 /* As a linker does: it looks at all its files, and then it reads them. */
 static void look_then(struct world *w, bool read)
 {
-	struct predictor_options opt = {.recent_ns = 1500 * MS};
-
-	world_begin(w, &opt);
+	world_begin(w, NULL);
+	w->recent_ns = 1500 * MS;
 	for (uint64_t i = 0; i < 60; i++)
 		named(w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY, false);
 	pause_run(w);

@@ -5,13 +5,13 @@
 /* Nothing is told within the window after its call, and again after it. */
 static void test_recent(void **state)
 {
-	struct predictor_options opt = {.recent_ns = 3000 * MS};
 	struct world w;
 	uint64_t last[20] = {0};
 	unsigned again = 0;
 
 	(void)state;
-	world_begin(&w, &opt);
+	world_begin(&w, NULL);
+	w.recent_ns = 3000 * MS;
 	/* Twenty objects in turn, 0.51 s a turn, then 5.1 s. */
 	for (int turn = 0; turn < 200; turn++) {
 		for (uint64_t i = 0; i < 20; i++) {
@@ -51,34 +51,35 @@ static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
 	return soonest_ns / MS;
 }
 
-/* A reload may change the window. */
+/* A reload may change the window, to none and from none, too: then a stream is
+ * told of nothing that it has used. */
 static void test_recent_is_changed(void **state)
 {
-	struct predictor_options opt = {.recent_ns = 3000 * MS};
 	struct world w;
 
 	(void)state;
-	world_begin(&w, &opt);
+	world_begin(&w, NULL);
+	assert_int_equal(told_after_ms(&w, 200), UINT64_MAX / MS);
+	w.recent_ns = 3000 * MS;
 	assert_in_range(told_after_ms(&w, 200), 3000, 4000);
 	w.recent_ns = 1000 * MS;
 	assert_in_range(told_after_ms(&w, 200), 1000, 2000);
+	w.recent_ns = 0;
+	assert_int_equal(told_after_ms(&w, 200), UINT64_MAX / MS);
 	w.recent_ns = 3500 * MS;
 	assert_in_range(told_after_ms(&w, 200), 3500, 4000);
 	world_end(&w);
 }
 
-/* Two file systems are used in turn, each by a user: what is recent in the one
- * is not in the other. */
-static void test_recent_of_each(void **state)
+/* Two file systems are used in turn, each by a user, and each has its window:
+ * how soon after its call an object is told at the earliest. */
+static void tell_both(const uint64_t window_ms[2], uint64_t soonest_ms[2])
 {
-	static const uint64_t window_ms[2] = {1000, 3500};
 	uint64_t last_ns[2][20] = {{0}},
 		 soonest_ns[2] = {UINT64_MAX, UINT64_MAX};
-	struct predictor_options opt = {.recent_ns = 3000 * MS};
 	struct world w;
 
-	(void)state;
-	world_begin(&w, &opt);
+	world_begin(&w, NULL);
 	for (uint64_t i = 0; i < 2 * 20 * 100; i++) {
 		uint64_t fs = i % 2, at, object = i / 2 % 20;
 
@@ -94,9 +95,22 @@ static void test_recent_of_each(void **state)
 		}
 	}
 	for (int fs = 0; fs < 2; fs++)
-		assert_in_range(
-		    soonest_ns[fs] / MS, window_ms[fs], window_ms[fs] + 1000);
+		soonest_ms[fs] = soonest_ns[fs] / MS;
 	world_end(&w);
+}
+
+/* What is recent in the one is not in the other. */
+static void test_recent_of_each(void **state)
+{
+	uint64_t soonest_ms[2];
+
+	(void)state;
+	tell_both((uint64_t[]){1000, 3500}, soonest_ms);
+	assert_in_range(soonest_ms[0], 1000, 2000);
+	assert_in_range(soonest_ms[1], 3500, 4500);
+	tell_both((uint64_t[]){0, 3500}, soonest_ms);
+	assert_int_equal(soonest_ms[0], UINT64_MAX / MS);
+	assert_in_range(soonest_ms[1], 3500, 4500);
 }
 
 /* A run with so long between its calls: for how long at most the last telling
@@ -120,11 +134,11 @@ static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
 /* A job that has become slow is told again what was told too long ago. */
 static void test_renewed(void **state)
 {
-	struct predictor_options opt = {.recent_ns = 1500 * MS};
 	struct world w;
 
 	(void)state;
-	world_begin(&w, &opt);
+	world_begin(&w, NULL);
+	w.recent_ns = 1500 * MS;
 	for (int run = 0; run < 5; run++) {
 		(void)told_before_ms(&w, 10);
 		pause_run(&w);

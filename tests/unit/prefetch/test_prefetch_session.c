@@ -27,8 +27,7 @@ struct world {
 static struct world *world_open(void)
 {
 	struct world *w = calloc(1, sizeof(*w));
-	struct predictor_options po = {
-	    .budget_bytes = 64 << 20, .recent_ns = SECOND_US * 1500};
+	struct predictor_options po = {.budget_bytes = 64 << 20};
 
 	w->config = (struct config_server){.session_pause_us = 600 * SECOND_US,
 	    .session_time_us = 60 * SECOND_US,
@@ -61,6 +60,7 @@ static void use(struct world *w, int cred, uint64_t object)
 	    .space = 8,
 	    .uid = cred < 2 ? UID : UID + 1,
 	    .object = object,
+	    .recent_ns = SECOND_US * 1500,
 	    .parent = 1,
 	    .name_hash = object};
 
