@@ -43,7 +43,8 @@ static inline void recent_event(
 	uint32_t kept = event >= RECENT_EVENTS ? event - RECENT_EVENTS + 1 : 0;
 
 	r->ms[event % RECENT_EVENTS] = now_ms;
-	if (r->from < kept)
+	/* Events that are counted from 0 again lie before all older ones. */
+	if (r->from < kept || r->from > event)
 		r->from = kept;
 	if (window_ms != r->window_ms)
 		r->from = recent_first(r, kept, event, now_ms, window_ms);

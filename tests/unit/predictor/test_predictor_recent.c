@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was used or told lately is not told again, and for how long. */
 #include "predictor/needs_fixture.h"
+#include "predictor/store/recent.h"
 
 /* Nothing is told within the window after its call, and again after it. */
 static void test_recent(void **state)
@@ -148,6 +149,25 @@ static void test_renewed(void **state)
 	world_end(&w);
 }
 
+/* Events are counted by 32 bits: that they begin anew changes no window. */
+static void test_recent_of_old_age(void **state)
+{
+	enum { WINDOW_MS = 1000, BEYOND = 100000 };
+	static struct recent r;
+	uint32_t event = UINT32_MAX - BEYOND;
+	uint64_t now_ns = 0;
+
+	(void)state;
+	for (unsigned n = 0; n < 2 * BEYOND; n++, event++) {
+		now_ns += MS;
+		recent_event(&r, event, now_ns, WINDOW_MS * MS);
+		if (n >= WINDOW_MS && event > WINDOW_MS)
+			assert_int_equal(r.from, event - WINDOW_MS);
+		else
+			assert_in_range(r.from, 0, event);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -155,6 +175,7 @@ int main(void)
 	    cmocka_unit_test(test_recent_is_changed),
 	    cmocka_unit_test(test_recent_of_each),
 	    cmocka_unit_test(test_renewed),
+	    cmocka_unit_test(test_recent_of_old_age),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
