@@ -12,9 +12,9 @@ bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
 	struct known k;
 
 	known_node(&k, &who, node);
-	/* In strict mode a client's call confirms it anyway: it need only be
-	 * known. */
-	if (k.policy->consistency == CONFIG_CONSISTENCY_STRICT && k.sent_us)
+	/* In strict mode, and whatever the mode is where two machines write it,
+	 * a client's call confirms it anyway: it need only be known. */
+	if (k.contract.mode == CONFIG_CONSISTENCY_STRICT && k.sent_us)
 		return true;
 	/* Where the use is far off, it need only be known, too: a confirmation
 	 * would be too old by then, and a READ shows the version. */

@@ -155,6 +155,33 @@ static void test_strict(void **state)
 	assert_nothing_asked(s);
 }
 
+/* Two machines write it, so each client's own call confirms it, in any mode. */
+static void contest(struct step_world *s, enum config_consistency mode)
+{
+	s->w->config.policy.consistency = mode;
+	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
+	know_all(s);
+	node_of(s->w, "file")->flags |= NODE_CONTESTED;
+}
+
+static void test_contested(void **state)
+{
+	struct step_world *s = *state;
+
+	contest(s, CONFIG_CONSISTENCY_BOUNDED);
+	s->w->now_us += SECOND;
+	assert_nothing_asked(s);
+}
+
+static void test_frozen_contested(void **state)
+{
+	struct step_world *s = *state;
+
+	contest(s, CONFIG_CONSISTENCY_FROZEN);
+	s->w->now_us += 600 * (uint64_t)SECOND;
+	assert_nothing_asked(s);
+}
+
 static void test_off(void **state)
 {
 	struct step_world *s = *state;
@@ -514,6 +541,8 @@ int main(void)
 	    TEST(test_frozen),
 	    TEST(test_frozen_rights),
 	    TEST(test_strict),
+	    TEST(test_contested),
+	    TEST(test_frozen_contested),
 	    TEST(test_off),
 	    TEST(test_unknown),
 	    TEST(test_absence),
