@@ -2,6 +2,7 @@
 /* In which order wants have their turns; see the header. */
 #include "prefetch/queue/queue.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "base/metrics.h"
@@ -217,6 +218,7 @@ void queue_put(struct want *w, bool again)
 
 void queue_put_blocked(struct want *w)
 {
+	assert(w->state == WANT_TURN);
 	w->blocked_turn = w->queue->turn;
 	/* The others have their turns one after the other. */
 	queue_put(w, want_is_urgent(w));
@@ -226,6 +228,7 @@ void queue_put_blocked(struct want *w)
 
 void queue_put_later(struct want *w, uint64_t now_us)
 {
+	assert(w->state == WANT_TURN);
 	w->due_us = now_us + GRAIN_US;
 	w->state = WANT_LATER;
 	TAILQ_INSERT_TAIL(&w->queue->later, w, link);
@@ -262,6 +265,7 @@ struct want *queue_next(struct queue *q)
 
 void queue_put_aside(struct want *w)
 {
+	assert(w->state == WANT_TURN || w->state == WANT_QUEUED);
 	if (w->state == WANT_TURN)
 		w->state = WANT_WAITING;
 }
