@@ -18,7 +18,7 @@ void write_key(const char *path, unsigned char first)
 	assert_int_equal(chmod(path, 0600), 0);
 }
 
-void begin_farm(struct machine *m, char *key_file, const char *address)
+void begin_farm(struct farm_machine *m, char *key_file, const char *address)
 {
 	char *url = (char *)"redis://127.0.0.1:6379", err[256];
 	struct config_farm c = {.engine = {&url, 1},
@@ -39,13 +39,13 @@ void begin_farm(struct machine *m, char *key_file, const char *address)
 	assert_non_null(m->server);
 }
 
-void end_farm(struct machine *m)
+void end_farm(struct farm_machine *m)
 {
 	farm_server_free(m->server);
 	farm_free(m->farm);
 }
 
-static void begin_machine(struct machine *m, char *key_file)
+static void begin_machine(struct farm_machine *m, char *key_file)
 {
 	void *state;
 
@@ -58,7 +58,7 @@ static void begin_machine(struct machine *m, char *key_file)
 	begin_farm(m, key_file, "nas.example.org");
 }
 
-static void end_machine(struct machine *m)
+static void end_machine(struct farm_machine *m)
 {
 	void *state = m->w;
 
@@ -98,19 +98,19 @@ int end_pair(void **state)
 	return 0;
 }
 
-void turn(struct machine *m)
+void turn(struct farm_machine *m)
 {
 	event_base_loop(m->fx.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 }
 
 /* Until so many values of the kind are in the engine. */
-void until_published(struct machine *m, char kind, unsigned n)
+void until_published(struct farm_machine *m, char kind, unsigned n)
 {
 	while (fake_count_of(kind) < n)
 		event_base_loop(m->fx.base, EVLOOP_ONCE);
 }
 
-void until_answered(struct machine *m)
+void until_answered(struct farm_machine *m)
 {
 	while (!LIST_EMPTY(&m->server->data) ||
 	       m->server->barren[FARM_DATA].probe.ask.call ||
@@ -118,7 +118,7 @@ void until_answered(struct machine *m)
 		turn(m);
 }
 
-void be_alone(struct machine *m)
+void be_alone(struct farm_machine *m)
 {
 	(void)others_are_there(m->server, clock_now_us());
 	while (m->server->others.ask.call)
@@ -126,13 +126,13 @@ void be_alone(struct machine *m)
 	m->server->others.seen_us = 0;
 }
 
-uint64_t counter(const struct machine *m, enum metrics_counter c)
+uint64_t counter(const struct farm_machine *m, enum metrics_counter c)
 {
 	return metrics_get(m->w->metrics, c);
 }
 
 /* Until all that waits was published, or left out. */
-void until_quiet(struct machine *m)
+void until_quiet(struct farm_machine *m)
 {
 	while (
 	    event_base_get_num_events(m->fx.base, EVENT_BASE_COUNT_ADDED) > 0 &&
@@ -172,14 +172,14 @@ fattr3 big_attr(uint32_t ctime)
 	return a;
 }
 
-void say_big(struct machine *m, uint32_t ctime)
+void say_big(struct farm_machine *m, uint32_t ctime)
 {
 	fattr3 a = big_attr(ctime);
 
 	say_access(m->w, "big", &a, ACCESS3_READ);
 }
 
-void say_read(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+void say_read(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
 	    .read = {.file = fh_of("big"), .offset = offset, .count = len}};
@@ -198,14 +198,14 @@ void say_read(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 	rbuf_unref(b);
 }
 
-void say_firm(struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+void say_firm(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
 	say_big(m, ctime);
 	m->w->now_us += 1 * S;
 	say_read(m, ctime, offset, len);
 }
 
-bool has_big(struct machine *m, uint64_t offset, uint32_t len)
+bool has_big(struct farm_machine *m, uint64_t offset, uint32_t len)
 {
 	struct asker who = asker_now(m->w->caches, m->w->cred, m->w->now_us);
 	struct data_version v;

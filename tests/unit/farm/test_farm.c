@@ -8,14 +8,14 @@
 
 /* ---- questions --------------------------------------------------------- */
 
-static enum farm_answer ask(struct machine *m, uint64_t offset, uint32_t len)
+static enum farm_answer ask(struct farm_machine *m, uint64_t offset, uint32_t len)
 {
 	return farm_ask_data(
 	    m->server, node_of(m->w, "big"), m->w->cred, offset, len, false);
 }
 
 /* Whether the farm brings it: asked, and answered. */
-static bool brings(struct machine *m, uint64_t offset, uint32_t len)
+static bool brings(struct farm_machine *m, uint64_t offset, uint32_t len)
 {
 	if (ask(m, offset, len) != FARM_ASKED)
 		return false;
@@ -26,7 +26,7 @@ static bool brings(struct machine *m, uint64_t offset, uint32_t len)
 /* What a client would be answered, and whether these are the bytes of that
  * version. */
 static enum cached_verdict read_big(
-    struct machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+    struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
 	    .read = {.file = fh_of("big"), .offset = offset, .count = len}};

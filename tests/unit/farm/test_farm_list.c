@@ -6,7 +6,7 @@
 
 /* ---- listings ---------------------------------------------------------- */
 
-static void say_list(struct machine *m)
+static void say_list(struct farm_machine *m)
 {
 	static const char *const names[] = {"one", "two", "three"};
 	union nfs_args args = {.readdirplus = {.dir = fh_of("dir")}};
@@ -34,14 +34,14 @@ static void say_list(struct machine *m)
 	say(m->w, NFSPROC3_READDIRPLUS, &args, &res, round_trip(m->w));
 }
 
-static void say_dir_rights(struct machine *m, uint32_t ctime, uint32_t given)
+static void say_dir_rights(struct farm_machine *m, uint32_t ctime, uint32_t given)
 {
 	fattr3 a = attr_of(NF3DIR, 1, ctime);
 
 	say_access(m->w, "dir", &a, given);
 }
 
-static void publish_list(struct machine *m)
+static void publish_list(struct farm_machine *m)
 {
 	say_dir_rights(m, 10, ACCESS_ALL);
 	m->w->now_us += 1 * S;
@@ -49,7 +49,7 @@ static void publish_list(struct machine *m)
 	until_published(m, 'l', 1);
 }
 
-static bool brings_list(struct machine *m)
+static bool brings_list(struct farm_machine *m)
 {
 	struct node *dir = node_of(m->w, "dir");
 	struct listing *l;
@@ -63,7 +63,7 @@ static bool brings_list(struct machine *m)
 	return l && listing_complete(l) && listing_count(l) == 3;
 }
 
-static enum cached_verdict look_up(struct machine *m, const char *name)
+static enum cached_verdict look_up(struct farm_machine *m, const char *name)
 {
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("dir"), .name = fh_of(name)}};

@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "farm/farm_fixture.h"
 
-static enum farm_answer ask(struct machine *m)
+static enum farm_answer ask(struct farm_machine *m)
 {
 	return farm_ask_data(
 	    m->server, node_of(m->w, "big"), m->w->cred, 0, FIRST, false);
@@ -22,7 +22,7 @@ static void meet(struct pair *p)
 
 /* Its call goes out. */
 static void send_call(
-    struct machine *m, uint32_t nr, const union nfs_args *args)
+    struct farm_machine *m, uint32_t nr, const union nfs_args *args)
 {
 	const struct nfs_proc *proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, nr);
 	char body[256];
@@ -34,7 +34,7 @@ static void send_call(
 	farm_on_send(m->server, &req, m->w->cred, m->w->now_us);
 }
 
-static void send_read(struct machine *m)
+static void send_read(struct farm_machine *m)
 {
 	const union nfs_args args = {
 	    .read = {.file = fh_of("big"), .count = FIRST}};
@@ -43,7 +43,7 @@ static void send_read(struct machine *m)
 }
 
 /* It is told that there is nothing, asks the server, and leaves a mark. */
-static void mark(struct machine *m)
+static void mark(struct farm_machine *m)
 {
 	assert_int_equal(ask(m), FARM_ASKED);
 	until_answered(m);
@@ -55,7 +55,7 @@ static void mark(struct machine *m)
 	    others_is_mark(fake_find('d', 0)->data, fake_find('d', 0)->len));
 }
 
-static void until_waiting(struct machine *m)
+static void until_waiting(struct farm_machine *m)
 {
 	while (counter(m, METRICS_FARM_WAITED) == 0)
 		turn(m);

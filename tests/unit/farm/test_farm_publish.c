@@ -25,7 +25,7 @@ static int end(void **state)
 }
 
 /* A job goes on: another cell comes each tenth of a second. */
-static void read_cells(struct machine *m)
+static void read_cells(struct farm_machine *m)
 {
 	say_firm(m, 5, 0, FIRST);
 	for (unsigned i = 0; i + 1 < CELLS; i++) {
