@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What mount(8) says where the daemon does not answer MOUNT. */
+/* mount says why the daemon closed its connection. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -100,7 +100,7 @@ static void tell_both(const uint64_t window_ms[2], uint64_t soonest_ms[2])
 	world_end(&w);
 }
 
-/* What is recent in the one is not in the other. */
+/* Each window holds in its own file system only. */
 static void test_recent_of_each(void **state)
 {
 	uint64_t soonest_ms[2];
