@@ -8,7 +8,7 @@
 #include "prefetch/ground/worth.h"
 #include "prefetch/prefetch_private.h"
 #include "prefetch/queue/queue.h"
-#include "prefetch/queue/wish.h"
+#include "prefetch/queue/want.h"
 #include "prefetch/steps/steps.h"
 
 static uint64_t age_us(uint64_t then_us, uint64_t now_us)

@@ -372,3 +372,38 @@ size_t queue_list(
 	}
 	return n;
 }
+
+/* ---- the end of wants -------------------------------------------------- */
+
+static void end(struct want *w, bool given_up)
+{
+	struct queue *q = w->queue;
+	struct want_owner *o = w->owner;
+
+	queue_take_out(w);
+	credential_unref(w->wish.cred);
+	if (want_is_job(w)) {
+		free(w);
+	} else {
+		for (int i = 0; i < WANT_WATCHES; i++)
+			fetch_unwatch(&w->watches[i]);
+		LIST_REMOVE(w, hash_link);
+		TAILQ_INSERT_HEAD(&q->spare, w, link);
+		q->nwants--;
+		q->flow_wants[w->flow]--;
+	}
+	if (!o)
+		return;
+	o->want = NULL;
+	o->on_end(o, given_up);
+}
+
+void want_drop(struct want *w)
+{
+	end(w, false);
+}
+
+void want_give_up(struct want *w)
+{
+	end(w, true);
+}

@@ -19,7 +19,7 @@
 #include "prefetch/ground/ground.h"
 #include "prefetch/queue/lane.h"
 #include "prefetch/queue/queue.h"
-#include "prefetch/queue/wish.h"
+#include "prefetch/queue/want.h"
 #include "upstream/fetch.h"
 
 enum {

@@ -58,31 +58,6 @@ static bool says_session(const struct wish *w)
 	return w->said_by & bit(PREDICTOR_FROM_SESSION);
 }
 
-bool wish_is_of_session(const struct wish *w)
-{
-	return w->said_by == bit(PREDICTOR_FROM_SESSION);
-}
-
-bool wish_is_guess(const struct wish *w)
-{
-	return !(w->said_by & ~NOTE_GUESSES);
-}
-
-bool wish_is_asked(const struct wish *w)
-{
-	return w->source == NOTE_FROM_HINT && (w->name || w->count > 0);
-}
-
-/* A want of which trails or the graph say that it will be used is not bounded.
- */
-bool wish_is_bounded(const struct wish *w)
-{
-	uint16_t led = bit(PREDICTOR_FROM_TRAIL) | bit(PREDICTOR_FROM_GRAPH);
-
-	return !wish_is_asked(w) && !wish_is_of_session(w) &&
-	       !(w->said_by & led);
-}
-
 const struct wish *want_wish(const struct want *w)
 {
 	return &w->wish;
@@ -371,37 +346,4 @@ void want_disown(struct want_owner *o)
 	o->want = NULL;
 	w->owner = NULL;
 	want_drop(w);
-}
-
-static void end(struct want *w, bool given_up)
-{
-	struct queue *q = w->queue;
-	struct want_owner *o = w->owner;
-
-	queue_take_out(w);
-	credential_unref(w->wish.cred);
-	if (want_is_job(w)) {
-		free(w);
-	} else {
-		for (int i = 0; i < WANT_WATCHES; i++)
-			fetch_unwatch(&w->watches[i]);
-		LIST_REMOVE(w, hash_link);
-		TAILQ_INSERT_HEAD(&q->spare, w, link);
-		q->nwants--;
-		q->flow_wants[w->flow]--;
-	}
-	if (!o)
-		return;
-	o->want = NULL;
-	o->on_end(o, given_up);
-}
-
-void want_drop(struct want *w)
-{
-	end(w, false);
-}
-
-void want_give_up(struct want *w)
-{
-	end(w, true);
 }

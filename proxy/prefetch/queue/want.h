@@ -26,7 +26,7 @@
 #include <stdint.h>
 
 #include "predictor/predictor.h"
-#include "prefetch/notes/notes.h"
+#include "prefetch/queue/wish.h"
 
 struct credential;
 struct fetch_about;
@@ -124,5 +124,27 @@ void want_disown(struct want_owner *o);
 void want_drop(struct want *w);
 /* The same, of one that could not be asked for in time. */
 void want_give_up(struct want *w);
+
+/* ---- for the steps of wants -------------------------------------------- */
+
+const struct wish *want_wish(const struct want *w);
+struct want_progress *want_progress(struct want *w);
+/* Nothing but these of its needs can be met. */
+void want_narrow(struct want *w, uint8_t needs);
+/* Its kind says how much of the rest is read; `p` 0: that does not matter. */
+void want_set_rest(struct want *w, double p, uint32_t bytes);
+
+/* It has its next turn when the call is over. False where there is none. */
+bool want_watch(struct want *w, const struct fetch_about *about);
+/* How many calls it waits for. */
+unsigned want_watched(const struct want *w);
+/* The first bytes of the file are there, or under way. True where its lane is
+ * another one from now on. */
+bool want_begins_tail(struct want *w);
+bool want_is_tail(const struct want *w);
+/* Moves a want behind all others while its call costs more than it spares;
+ * moves it back once it does not. */
+void want_put_off(struct want *w, bool off);
+bool want_is_put_off(const struct want *w);
 
 #endif

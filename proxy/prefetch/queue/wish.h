@@ -10,7 +10,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "prefetch/queue/want.h"
+#include "prefetch/notes/notes.h"
+
+struct credential;
 
 /* An object that is wanted, for whom, and how likely it will be used. */
 struct wish {
@@ -81,25 +83,5 @@ enum {
 	/* Calls that a want can wait for at the same time. */
 	WANT_WATCHES = 4,
 };
-
-const struct wish *want_wish(const struct want *w);
-struct want_progress *want_progress(struct want *w);
-/* Nothing but these of its needs can be met. */
-void want_narrow(struct want *w, uint8_t needs);
-/* Its kind says how much of the rest is read; `p` 0: that does not matter. */
-void want_set_rest(struct want *w, double p, uint32_t bytes);
-
-/* It has its next turn when the call is over. False where there is none. */
-bool want_watch(struct want *w, const struct fetch_about *about);
-/* How many calls it waits for. */
-unsigned want_watched(const struct want *w);
-/* The first bytes of the file are there, or under way. True where its lane is
- * another one from now on. */
-bool want_begins_tail(struct want *w);
-bool want_is_tail(const struct want *w);
-/* Moves a want behind all others while its call costs more than it spares;
- * moves it back once it does not. */
-void want_put_off(struct want *w, bool off);
-bool want_is_put_off(const struct want *w);
 
 #endif

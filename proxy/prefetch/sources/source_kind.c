@@ -3,7 +3,6 @@
  * read (kinds.h). Of others the predictor knows it. */
 #include "cache/caches.h"
 #include "config/config.h"
-#include "prefetch/queue/wish.h"
 #include "prefetch/sources/kinds.h"
 #include "prefetch/sources/source_private.h"
 

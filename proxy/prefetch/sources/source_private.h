@@ -86,9 +86,10 @@ bool sources_want(struct sources *all, struct credential *cred,
 /* How likely a file is read that is looked up (source_habit.c). */
 float source_habit_reads(
     const struct sources *all, struct credential *cred, uint64_t object);
-/* Whether history foretells what the credential's user does: guesses that are
- * made for what nobody did before have nothing to add (source_tree.c). */
-bool source_tree_is_familiar(struct credential *cred);
+/* History has, or has not, foretold an access of the credential's user: while
+ * it does, guesses that are made for what nobody did before have nothing to
+ * add. */
+void sources_count_familiar(struct credential *cred, enum predictor_led led);
 /* More pages of a listing that a client reads are wanted (source_pages.c). */
 void source_pages_read(
     struct sources *all, struct credential *cred, struct node *dir);

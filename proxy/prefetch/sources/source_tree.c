@@ -18,33 +18,6 @@ enum {
 	LEAD_RTTS = 3,
 };
 
-/* Of the last twenty accesses or so; and of how many it is a known job. */
-#define FAMILIAR_STEP 0.05f
-#define FAMILIAR_MIN  0.7f
-
-/* In the credential's pocket: the share of its last accesses that history had
- * foretold. */
-static float *familiar_of(struct credential *cred)
-{
-	return credential_pocket(cred, CREDENTIAL_TREE, sizeof(float));
-}
-
-bool source_tree_is_familiar(struct credential *cred)
-{
-	const float *familiar = familiar_of(cred);
-
-	return familiar && *familiar > FAMILIAR_MIN;
-}
-
-static void count_familiar(struct credential *cred, enum predictor_led led)
-{
-	float *familiar = familiar_of(cred);
-
-	if (familiar && led != PREDICTOR_GOES_ON)
-		*familiar +=
-		    ((led == PREDICTOR_LED) - *familiar) * FAMILIAR_STEP;
-}
-
 static void predict(struct sources *all, const struct passed *p)
 {
 	struct prediction preds[PREDICTIONS];
@@ -82,7 +55,7 @@ static void passed(struct source *s, struct passed *p)
 	struct predictor *predictor = s->all->g->predictor;
 
 	predictor_observe(predictor, &p->obs);
-	count_familiar(p->cred, predictor_led(predictor));
+	sources_count_familiar(p->cred, predictor_led(predictor));
 	if (!p->hinted)
 		predict(s->all, p);
 	withdraw(s->all, p);

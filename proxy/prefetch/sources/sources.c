@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of sources, and what they hear; see the header. */
+/* Telling sources what happens; see the header. */
 #include "prefetch/sources/sources.h"
 
 #include <stdlib.h>
 
-#include "base/metrics.h"
 #include "cache/caches.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/sources/dirs.h"
@@ -13,31 +12,11 @@
 #include "upstream/fetch.h"
 
 enum {
-	/* A listing that is predicted for the names in it alone is taken to
-	 * spare so many calls. */
-	CALLS_SPARED_GUESS = 3,
 	DOTS = 2, /* entries of each directory that are no names in it */
 	/* How seldom the predictor hears again of a listing whose entries are
 	 * not all known. */
 	AGAIN_MAX_US = 10000000,
 };
-
-/* In the order in which they hear of a call: what is sure comes first, and
- * behind hints only who goes on although somebody has said what comes. */
-static const struct source_ops *const table[] = {
-    &source_rest,    /* the rest of a file that was read before */
-    &source_kind,    /* the rest of others, by their kind */
-    &source_hint,    /* somebody has said what comes */
-    &source_miss,    /* names that were missed in a directory */
-    &source_mention, /* names in data */
-    &source_habit,   /* what follows a lookup */
-    &source_renew,   /* what came too early, and what is mapped */
-    &source_walk,    /* the way through a tree */
-    &source_tree,    /* what the predictor has learned */
-    &source_pattern, /* the way through a file */
-    &source_session, /* a whole former session */
-};
-_Static_assert(sizeof(table) / sizeof(*table) <= SOURCES_MAX, "too many");
 
 struct source *source_new(size_t bytes)
 {
@@ -75,18 +54,6 @@ struct sources *sources_new_empty(const struct sources_params *p)
 		return all;
 	sources_free(all);
 	return NULL;
-}
-
-struct sources *sources_new(const struct sources_params *p)
-{
-	struct sources *all = sources_new_empty(p);
-
-	for (size_t i = 0; all && i < sizeof(table) / sizeof(*table); i++)
-		if (!sources_add(all, table[i])) {
-			sources_free(all);
-			return NULL;
-		}
-	return all;
 }
 
 void sources_free(struct sources *all)
@@ -198,36 +165,6 @@ void sources_read_listing(struct sources *all, struct credential *cred,
 	source_pages_read(all, cred, dir);
 }
 
-/* ---- what they want ---------------------------------------------------- */
-
-bool sources_want(struct sources *all, struct credential *cred,
-    const struct prediction *pred, uint64_t now_us)
-{
-	struct prediction wanted = *pred;
-	float read = 1;
-	bool guess = notes_source_guesses(pred->source);
-
-	if (((pred->source == NOTE_FROM_MENTION ||
-		 pred->source == NOTE_FROM_WALK) &&
-		source_tree_is_familiar(cred)) ||
-	    notes_came_in_vain(notes_find(all->notes, pred->object), pred) ||
-	    !worth_call(all->g, guess, (double)pred->p, CONFIRM_BYTES)) {
-		notes_set(all->notes, pred->object, NOTE_UNLIKELY, now_us);
-		metrics_add(all->g->metrics, METRICS_PREFETCH_UNLIKELY, 1);
-		return false;
-	}
-	/* Nobody will read that directory, but look up names in it. */
-	if (pred->source == PREDICTOR_FROM_NAMES &&
-	    pred->needs == PREDICTOR_NEEDS_LISTING)
-		wanted.calls_spared = CALLS_SPARED_GUESS;
-	/* An object that is guessed from names may be looked up, and no more.
-	 */
-	if (pred->source == PREDICTOR_FROM_NAMES &&
-	    (pred->needs & PREDICTOR_NEEDS_DATA))
-		read = source_habit_reads(all, cred, pred->object);
-	return want_add(all->queue, cred, &wanted, read, now_us) != NULL;
-}
-
 struct dirs *sources_dirs(struct sources *all)
 {
 	return all->dirs;
@@ -237,14 +174,3 @@ uint32_t sources_first_bytes(const struct sources *all)
 {
 	return all->first_read_bytes;
 }
-
-/* ---- hints ------------------------------------------------------------- */
-
-static void hint_passed(struct source *s, struct passed *p)
-{
-	const struct sources_params *sp = &s->all->p;
-
-	p->hinted = sp->on_seen && sp->on_seen(sp->ctx, &p->obs);
-}
-
-const struct source_ops source_hint = {.passed = hint_passed};

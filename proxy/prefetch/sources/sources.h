@@ -5,11 +5,11 @@
  *
  *	a call passed ──┐                        ┌▶ tree     the predictor
  *	is about to be  ├▶ sources, one by one ──┼▶ habit    kinds of names
- *	asked ──────────┤   (the table in        ├▶ walk     through trees
- *	was listed ─────┘    sources.c)          └▶ … ──▶ want_add()
+ *	asked ──────────┤   (sources_table.c)    ├▶ walk     through trees
+ *	was listed ─────┘                        └▶ … ──▶ want_add()
  *
  * A new source is a file with a struct source_ops (source_private.h), and a
- * line in that table.
+ *line in sources_table.c.
  */
 #ifndef FOREFETCH_SOURCES_H
 #define FOREFETCH_SOURCES_H

@@ -7,7 +7,7 @@
 #include "nfsproto/nfs_proc.h"
 #include "prefetch/calls/flight.h"
 #include "prefetch/ground/ground.h"
-#include "prefetch/queue/wish.h"
+#include "prefetch/queue/want.h"
 #include "prefetch/steps/steps.h"
 
 enum {
