@@ -193,8 +193,10 @@ static void count(struct prefetch *pf, const struct node *node,
 /* Counts the bytes that clients have had since the last turn. */
 static void count_bytes(struct prefetch *pf, uint64_t now_us)
 {
-	waste_demand(pf->g.waste, pf->demand_bytes, now_us);
-	waste_cached(pf->g.waste, pf->cached_bytes, now_us);
+	if (pf->demand_bytes > 0)
+		waste_demand(pf->g.waste, pf->demand_bytes, now_us);
+	if (pf->cached_bytes > 0)
+		waste_cached(pf->g.waste, pf->cached_bytes, now_us);
 	pf->demand_bytes = pf->cached_bytes = 0;
 }
 

@@ -73,6 +73,9 @@ struct sources {
 	struct listing_told told[LISTINGS_TOLD]; /* by key */
 	struct source *at[SOURCES_MAX];
 	unsigned n;
+	/* Those that hear of each call, and have a turn each time. */
+	struct source *hear[SOURCES_MAX], *take_turns[SOURCES_MAX];
+	unsigned nhear, nturns;
 };
 
 /* None of the table, and one more. */

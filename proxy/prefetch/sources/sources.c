@@ -33,6 +33,10 @@ bool sources_add(struct sources *all, const struct source_ops *ops)
 	s->ops = ops;
 	s->all = all;
 	all->at[all->n++] = s;
+	if (ops->passed)
+		all->hear[all->nhear++] = s;
+	if (ops->turn)
+		all->take_turns[all->nturns++] = s;
 	if (ops->configure)
 		ops->configure(s);
 	return true;
@@ -84,9 +88,8 @@ void sources_configure(struct sources *all)
 
 void sources_passed(struct sources *all, struct passed *p)
 {
-	for (unsigned i = 0; i < all->n; i++)
-		if (all->at[i]->ops->passed)
-			all->at[i]->ops->passed(all->at[i], p);
+	for (unsigned i = 0; i < all->nhear; i++)
+		all->hear[i]->ops->passed(all->hear[i], p);
 }
 
 void sources_begins(struct sources *all, struct passed *p)
@@ -107,9 +110,9 @@ bool sources_turn(struct sources *all, uint64_t now_us)
 {
 	bool more = false;
 
-	for (unsigned i = 0; i < all->n; i++)
-		if (all->at[i]->ops->turn)
-			more |= all->at[i]->ops->turn(all->at[i], now_us);
+	for (unsigned i = 0; i < all->nturns; i++)
+		more |=
+		    all->take_turns[i]->ops->turn(all->take_turns[i], now_us);
 	return more;
 }
 
