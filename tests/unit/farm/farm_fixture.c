@@ -179,7 +179,8 @@ void say_big(struct farm_machine *m, uint32_t ctime)
 	say_access(m->w, "big", &a, ACCESS3_READ);
 }
 
-void say_read(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+void say_read(
+    struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
 	    .read = {.file = fh_of("big"), .offset = offset, .count = len}};
@@ -198,7 +199,8 @@ void say_read(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t 
 	rbuf_unref(b);
 }
 
-void say_firm(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
+void say_firm(
+    struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
 	say_big(m, ctime);
 	m->w->now_us += 1 * S;

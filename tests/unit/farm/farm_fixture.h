@@ -55,9 +55,11 @@ void until_quiet(struct farm_machine *m);
 fattr3 big_attr(uint32_t ctime);
 void say_big(struct farm_machine *m, uint32_t ctime);
 /* Its bytes: pattern_byte(30, ctime, offset). */
-void say_read(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
+void say_read(
+    struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
 /* Both; the reply is firm: a second passes after the version was seen. */
-void say_firm(struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
+void say_firm(
+    struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len);
 /* Whether there are these bytes for whoever asks. */
 bool has_big(struct farm_machine *m, uint64_t offset, uint32_t len);
 

@@ -8,7 +8,8 @@
 
 /* ---- questions --------------------------------------------------------- */
 
-static enum farm_answer ask(struct farm_machine *m, uint64_t offset, uint32_t len)
+static enum farm_answer ask(
+    struct farm_machine *m, uint64_t offset, uint32_t len)
 {
 	return farm_ask_data(
 	    m->server, node_of(m->w, "big"), m->w->cred, offset, len, false);

@@ -34,7 +34,8 @@ static void say_list(struct farm_machine *m)
 	say(m->w, NFSPROC3_READDIRPLUS, &args, &res, round_trip(m->w));
 }
 
-static void say_dir_rights(struct farm_machine *m, uint32_t ctime, uint32_t given)
+static void say_dir_rights(
+    struct farm_machine *m, uint32_t ctime, uint32_t given)
 {
 	fattr3 a = attr_of(NF3DIR, 1, ctime);
 
