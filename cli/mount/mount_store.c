@@ -76,7 +76,9 @@ static char *dir_of(const char *file)
 
 static char *text_of(const ProtobufCBinaryData *bytes)
 {
-	return strndup((const char *)bytes->data, bytes->len);
+	/* Empty bytes may be NULL. */
+	return bytes->len > 0 ? strndup((const char *)bytes->data, bytes->len)
+			      : strdup("");
 }
 
 struct mount_store *mount_store_open(

@@ -79,7 +79,7 @@ class Mount(unittest.TestCase):
 
     def test_not_allowed(self):
         self.start(allow="192.0.2.0/24")
-        self.assertIn("forefetchd closed the connection; see that `allow`",
+        self.assertIn("forefetchd closed the connection; check that `allow`",
                       self.mount("/srv"))
 
 
