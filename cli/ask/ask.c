@@ -116,13 +116,6 @@ void ask_wait_long(struct ask *a)
 	a->call_us = a->until_us;
 }
 
-void ask_as(struct ask *a, uint32_t uid, uint32_t gid)
-{
-	a->auth.uid = uid;
-	a->auth.gid = gid;
-	a->auth.ngids = 0;
-}
-
 struct ask *ask_open(
     const struct sockaddr *to, uint16_t port, uint64_t until_us, int *err)
 {

@@ -47,8 +47,6 @@ uint16_t ask_source_port(const struct ask *a);
 /* Why root got none below 1024, an errno: EADDRINUSE where all are taken. 0: it
  * got one, or somebody else runs this. */
 int ask_port_error(const struct ask *a);
-/* Act as this user, without further groups, and not as the one who runs it. */
-void ask_as(struct ask *a, uint32_t uid, uint32_t gid);
 
 /*
  * Send a call, and take the next reply, whichever call it answers; its body is

@@ -20,7 +20,7 @@ struct seal;
 enum {
 	SEAL_KEY_FILE_BYTES = 32,
 	SEAL_EXTRA = 24 + 16, /* nonce and tag, bytes of a sealed value */
-	SEAL_ID_LEN = 6,      /* of seal_id() */
+	SEAL_ID_LEN = 6,      /* names the key, in each value's name */
 	/* "ff:" ID ":" kind ":" and 24 bytes as base64. */
 	SEAL_NAME_LEN = 3 + SEAL_ID_LEN + 1 + 1 + 1 + 32,
 };

@@ -349,8 +349,3 @@ uint64_t xprt_partial_since_us(const struct xprt *x)
 {
 	return x->partial_since_us;
 }
-
-uint64_t xprt_moved_bytes(const struct xprt *x)
-{
-	return record_reader_moved_bytes(x->reader);
-}

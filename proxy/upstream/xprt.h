@@ -72,6 +72,5 @@ uint64_t xprt_partial_since_us(const struct xprt *x);
 int xprt_fd(const struct xprt *x);
 /* Whether the peer has closed: nobody is told of it during a pause. */
 bool xprt_peer_closed(const struct xprt *x);
-uint64_t xprt_moved_bytes(const struct xprt *x);
 
 #endif
