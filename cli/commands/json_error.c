@@ -24,7 +24,8 @@ static ssize_t pass(int fd, const char *buf, size_t size)
 {
 	ssize_t n = write(fd, buf, size);
 
-	/* fopencookie(3) wants 0 where nothing was written. */
+	/* A write function of fopencookie(3) returns 0, not -1, when it fails.
+	 */
 	return n < 0 ? 0 : n;
 }
 

@@ -43,8 +43,9 @@ static bool make_tables(struct mention *m)
 	       m->used && m->used_s && m->scanned;
 }
 
-/* What a directory is entered by, before any was seen to be: what a mention of
- * the directory means. A new name is a line here. */
+/* Files by which languages enter a directory: a mention of the directory means
+ * such a file, also before clients were seen to open one. A new name is a line
+ * here. */
 static const char *const entered_by[] = {
     "mod.rs", /* Rust: `mod x;` is x/mod.rs */
 };

@@ -69,11 +69,14 @@ bool contract_granted(const struct contract *c, uint64_t sent_us);
  *	    ├──────────── recent ───────┤                        │
  *	    │                               ├─────── slack ──────┤
  */
-/* What was wanted ahead so lately need not be wanted again. */
+/* How long ago an object may have been wanted ahead for a source to leave it
+ * out. */
 uint64_t contract_repeat_us(const struct config_policy *policy);
-/* What a user has used so lately is not foretold to that user. */
+/* How long ago a user may have used an object for the predictor not to foretell
+ * it to that user. */
 uint64_t contract_recent_us(const struct config_policy *policy);
-/* What grows too old within this time is confirmed again. */
+/* Calls ahead confirm an object again when it will be too old within this time.
+ */
 uint64_t contract_slack_us(const struct config_policy *policy);
 /* Whether what was confirmed at `us` has not grown too old at `now_us`: only in
  * bounded mode anything does. */

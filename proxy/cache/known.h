@@ -19,8 +19,9 @@ struct asker {
 	struct caches *caches;
 	uint32_t cred; /* caches_cred(); 0: nothing is kept for this one */
 	struct machine machine;
-	/* What rests on older confirmations of a file is not for it, since
-	 * nobody could remember that it was told (svc_machines.c). */
+	/* The node has no bit to remember what this machine was told
+	 * (svc_machines.c), so the cache answers it about files only by a
+	 * confirmation that is as new as its request. */
 	bool apart;
 	bool offline;         /* without a link, any confirmation will do */
 	uint64_t received_us; /* when the request came in */

@@ -30,7 +30,8 @@ void namecache_free(struct namecache *nc);
 /* The entry of a name, of whatever generation; or NULL. */
 struct dentry *namecache_find(
     struct namecache *nc, const struct node *dir, const nfs3_name *name);
-/* The binding of the entry: its generation, and whether it is firm. */
+/* Returns the generation that the entry is bound to, and whether the binding is
+ * firm. */
 struct binding dentry_binding(const struct dentry *d);
 /* Its node, or NULL where it is absent or the node is of no use any more. */
 struct node *dentry_child(const struct namecache *nc, const struct dentry *d);

@@ -62,7 +62,7 @@ struct redis_conn {
 	size_t made;     /* bytes of the parts of the reply under way */
 	size_t elements; /* of all arrays of it */
 	size_t pending;  /* bytes that are not parsed */
-	size_t fresh;    /* of them: what the last read(2) brought */
+	size_t fresh;    /* of those, the bytes that the last read(2) brought */
 	size_t peak;     /* the most that was ever pending */
 	size_t *held;
 	size_t counted; /* what this one has added to `held` */

@@ -59,12 +59,13 @@ enum connection_state { READING, READY, ANSWERING, ENDING };
 struct connection {
 	struct web *web;
 	struct evhttp *http;
-	struct evconnlistener *listener; /* of `http`: accepts this one */
+	struct evconnlistener
+	    *listener; /* through which `http` accepts this socket */
 	struct event *stall;
 	enum connection_state state;
 	struct bufferevent *bev; /* of `http`, while that is connected */
-	int fd;           /* the same socket, from the answer on; or -1 */
-	unsigned outputs; /* that evhttp has begun */
+	int fd; /* a dup of the socket while the answer leaves; or -1 */
+	unsigned outputs;             /* that evhttp has begun */
 	struct evhttp_request *req;   /* if READY or ANSWERING */
 	char path[PATH_MAX_BYTES];    /* that it asks for, without the query */
 	TAILQ_ENTRY(connection) link; /* in the order they came */

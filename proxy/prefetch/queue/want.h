@@ -104,7 +104,8 @@ bool want_add_job(
 /* A range is not wanted any more; calls under way go on. */
 void want_drop_range(
     struct queue *q, struct credential *cred, const struct want_range *r);
-/* It was withdrawn: what of it is not under way is not asked for. */
+/* A source withdraws its prediction of the object: the queue drops the calls
+ * for it that were not sent yet. */
 void want_withdraw(
     struct queue *q, struct credential *cred, uint64_t object, uint64_t now_us);
 /* The file is opened, or read: what follows in others, as far as only their

@@ -46,7 +46,8 @@ struct wish {
 bool wish_is_asked(const struct wish *w);
 /* All who predict it have not seen it used, but others like it. */
 bool wish_is_guess(const struct wish *w);
-/* A session says that it will be used, and nothing else does. */
+/* Whether a session alone, and no other source, predicts that the object will
+ * be used. */
 bool wish_is_of_session(const struct wish *w);
 /* waste.h bounds what it may fetch in vain. */
 bool wish_is_bounded(const struct wish *w);

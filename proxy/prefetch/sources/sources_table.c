@@ -18,7 +18,7 @@ static const struct source_ops *const table[] = {
     &source_rest,    /* the rest of a file that was read before */
     &source_kind,    /* the rest of others, by their kind */
     &source_hint,    /* somebody has said what comes */
-    &source_miss,    /* names that were missed in a directory */
+    &source_miss,    /* lists directories in which clients missed names */
     &source_mention, /* names in data */
     &source_habit,   /* what follows a lookup */
     &source_renew,   /* what came too early, and what is mapped */

@@ -61,7 +61,8 @@ static enum step take_turn(
 			       : step_want(s, w, now_us, wait_us);
 }
 
-/* False where the link has no room for more; then `*wait_us` is set. */
+/* Takes one turn with a want. Returns false if the link has no room for another
+ * call; then `*wait_us` says when there may be. */
 static bool pump_one(
     struct steps *s, struct want *w, uint64_t now_us, uint64_t *wait_us)
 {

@@ -119,7 +119,8 @@ bool turn_may_list(struct turn *t, struct node *node);
 bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
 
 /* step_flight.c */
-/* Ask for a want; `args` begin with `node`'s handle. False without memory. */
+/* Sends the call that a want needs next; `args` begin with `node`'s handle.
+ * `bytes` is the expected length of the reply. False without memory. */
 bool steps_send(struct steps *s, const struct want *w, struct node *node,
     uint32_t proc, const union nfs_args *args, uint64_t bytes);
 void steps_open_flights(struct steps *s, struct calls *calls);

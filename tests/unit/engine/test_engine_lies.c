@@ -483,7 +483,8 @@ static void test_large_and_first_byte(void **state)
 	question_free(&q[1]);
 }
 
-/* What others wait for comes in between where much has come at once. */
+/* While much comes from the engine at once, the loop serves others in between.
+ */
 static void test_shares_the_loop(void **state)
 {
 	enum { BYTES = 320 << 10 };

@@ -97,7 +97,7 @@ static bool has_handle(const struct nfs_proc *proc)
 	       proc->proc == NFSPROC3_COMMIT || proc->proc == NFSPROC3_LINK;
 }
 
-/* … and here in the reply, which a client has had. */
+/* Whether the reply to a change gives a handle to the client that had it. */
 static bool gives_handle(const struct nfs_proc *proc)
 {
 	return proc->proc >= NFSPROC3_CREATE && proc->proc <= NFSPROC3_MKNOD;

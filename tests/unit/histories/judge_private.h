@@ -10,9 +10,9 @@ struct state {
 	struct memfs *fs;
 	uint64_t ns;
 	bool ours; /* by a call of a client's */
-	/* … and the daemon knows which objects that changed: the call, or its
-	 * reply, had their handles. Else it had names, of objects of which the
-	 * daemon may never have heard. */
+	/* The daemon knows which objects that changed, since the call or its
+	 * reply had their handles. If it had names only, these may lead to
+	 * objects of which the daemon has never heard. */
 	bool known;
 };
 

@@ -203,7 +203,7 @@ bool judge_changed_before(
 {
 	struct judge_op any = *op;
 
-	/* What is noted may be of any age, in each mode. */
+	/* The daemon may have noted a state of any age, in each mode. */
 	any.away = true;
 	for (unsigned i = judge_first(j, &any, object, NULL) + 1;
 	     i < j->nstates; i++)

@@ -198,7 +198,8 @@ static int bring_fields(struct machine *m, bool known, size_t n)
 	return rc;
 }
 
-/* What is to be freed is bounded. A newer release may say more in a file. */
+/* An import bounds the pieces that it will have to free, and still takes a file
+ * of a newer release, which may have fields that this one does not know. */
 static void test_fields_without_number(void **state)
 {
 	struct machine m = machine_open(4 << 20);

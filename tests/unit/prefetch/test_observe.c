@@ -351,8 +351,9 @@ static uint64_t recent_s(struct world *w)
 	return w->obs.recent_ns / 1000000000;
 }
 
-/* What the predictor takes for recent is half of what clients may rest on:
- * where the object is, and as the configuration has it now. */
+/* The predictor takes an object for recent during half of the time for which
+ * clients may rest on it, by the export that it is in and by the configuration
+ * of now. */
 static void test_recent(void **state)
 {
 	struct world *w = *state;
