@@ -85,14 +85,14 @@ static void on_end(struct want_owner *o, bool given_up)
 	hints_wake(it->stream->hints);
 }
 
-void hint_out(struct hint_item *it, uint32_t bytes)
+void hint_out(struct hint_item *it, uint32_t bytes, bool cached)
 {
 	struct hint_stream *s = it->stream;
 
 	it->out_bytes = bytes;
 	s->nwants++;
 	s->out_bytes += bytes;
-	if (it->state == HINT_DATA)
+	if (it->state == HINT_DATA && !cached)
 		count_ahead(it, bytes, clock_now_us());
 }
 
@@ -170,6 +170,14 @@ static uint64_t out_limit(const struct hint_stream *s)
 	return n > OUT_MIN ? n : OUT_MIN;
 }
 
+/* How many hints the stream takes now. */
+static uint32_t items_room(const struct hint_stream *s)
+{
+	bool texts = s->text_bytes + EXPORTPATH_BELOW_MAX <= HINT_TEXT_MAX;
+
+	return texts ? HINT_ITEMS_MAX - s->nitems : 0;
+}
+
 static bool is_full(const struct hint_stream *s)
 {
 	return s->ahead_bytes > 0 && s->ahead_bytes >= ahead_limit(s);
@@ -188,14 +196,20 @@ static void find_todo(struct hint_stream *s)
 		s->todo = TAILQ_NEXT(s->todo, link);
 }
 
-/* Items that nobody has read for so long: perhaps the client had the files in
- * its own cache. One that is too long to be ahead as a whole goes on. */
+/* Drops the first items that nobody has read for so long: perhaps the client
+ * had the files in its own cache. One that is too long to be ahead as a whole
+ * goes on. Where the stream has no room for more hints, it drops the first
+ * items that hold nothing ahead at once: their bytes were cached before, as
+ * those of a list that comes behind its reader. */
 static void drop_unused(struct hint_stream *s, uint64_t now_us)
 {
+	bool cramped = items_room(s) == 0;
 	struct hint_item *it;
 
-	while ((it = TAILQ_FIRST(&s->items)) != NULL && it->asked_us != 0 &&
-	       now_us - it->asked_us >= UNUSED_US) {
+	while (
+	    (it = TAILQ_FIRST(&s->items)) != NULL && it->asked_us != 0 &&
+	    (now_us - it->asked_us >= UNUSED_US ||
+		(cramped && it->state == HINT_ASKED && it->ahead_bytes == 0))) {
 		if (it->state != HINT_ASKED) {
 			hint_not_ahead(it);
 			it->asked_us = now_us;
@@ -349,12 +363,8 @@ void hint_cancel(struct hint_stream *s, uint64_t seq)
 
 void hint_get_progress(const struct hint_stream *s, struct hint_progress *out)
 {
-	uint64_t texts = (HINT_TEXT_MAX - s->text_bytes) / EXPORTPATH_BELOW_MAX;
-
 	*out = s->p;
-	out->room = HINT_ITEMS_MAX - s->nitems;
-	if (texts == 0)
-		out->room = 0;
+	out->room = items_room(s);
 	out->waiting = s->nitems - s->nasked;
 	out->ahead = s->nasked;
 	out->full = is_full(s);

@@ -120,8 +120,9 @@ void hint_want_gone(struct hint_item *it);
 void hint_asked(struct hint_item *it, uint64_t now_us);
 /* It cannot be followed: it counts as failed, and is freed. */
 void hint_fail(struct hint_item *it);
-/* It owns a want of `bytes` from now on. */
-void hint_out(struct hint_item *it, uint32_t bytes);
+/* It owns a want of `bytes` from now on. They count as ahead of the reader
+ * unless they are `cached` already. */
+void hint_out(struct hint_item *it, uint32_t bytes, bool cached);
 
 /* hint_reader.c */
 /* Its object is known now. If the reader was there already, the items before

@@ -112,7 +112,7 @@ static enum hint_step ask_name(
 	if (!w || !want_own(w, &it->owner))
 		return HINT_STEP_LATER;
 	it->next = (uint64_t)(k->name.data - it->text) + 1;
-	hint_out(it, LOOKUP_BYTES);
+	hint_out(it, LOOKUP_BYTES, false);
 	return HINT_STEP_OUT;
 }
 
@@ -147,6 +147,24 @@ static uint64_t end_of(const struct hint_item *it, const struct node *node)
 	return end;
 }
 
+/* Whether the data cache has the next `bytes` of it already. */
+static bool is_cached(const struct hint_item *it, struct node *node,
+    uint32_t bytes, uint64_t now_us)
+{
+	struct caches *c = caches_of(it);
+	struct asker who =
+	    asker_now(c, credential_id(it->stream->cred), now_us);
+	struct data_version version;
+	struct datacache_read rd;
+	struct known k;
+
+	if (!c->data || !(node->flags & NODE_ATTRS))
+		return false;
+	known_node(&k, &who, node);
+	rd = known_data(&k, &version, it->next, bytes);
+	return datacache_prefix(c->data, &rd) == bytes;
+}
+
 static enum hint_step ask_bytes(
     struct hint_item *it, struct node *node, uint64_t now_us)
 {
@@ -170,7 +188,7 @@ static enum hint_step ask_bytes(
 	    prefetch_queue(s->hints->p.prefetch), s->cred, &r, now_us);
 	if (!w || !want_own(w, &it->owner))
 		return HINT_STEP_LATER;
-	hint_out(it, r.count_bytes);
+	hint_out(it, r.count_bytes, is_cached(it, node, r.count_bytes, now_us));
 	return HINT_STEP_OUT;
 }
 

@@ -292,6 +292,23 @@ class Hints(Tree):
             self.read_file(i)
         poll(lambda: s.ask()["ahead"] + 3 > n + 1, "it goes on")
 
+    def test_behind_the_reader(self):
+        """What was cached before does not wait for a reader who has passed, so
+        a long list of it comes to its end."""
+        s, n = self.stream(), ITEMS_MAX + 1000
+        s.hints(hint(1, name(1)))
+        s.told(waiting=0)
+        self.read_file(1)
+        s.told(used=1)
+        seq = 1
+        def all_taken():
+            nonlocal seq
+            seq = s.hints(*(hint(k, name(1), k, 4) for k in
+                            range(seq + 1, min(seq + 500, n) + 1)))["accepted"]
+            return seq == n
+        poll(all_taken, "all hints are taken")
+        s.told(waiting=0, failed=0)
+
     # ---- rights
 
     def test_credential(self):
