@@ -3,16 +3,14 @@
 #include "base/iopool.h"
 
 #include <pthread.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 
 #include <event2/event.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 struct work {
 	struct iopool_job job;
@@ -63,14 +61,13 @@ static struct work work_make(struct iopool *pool, unsigned *dones)
 	    .dones = dones};
 }
 
-static void test_loop(void **state)
+TEST(test_loop)
 {
 	struct event_base *base = event_base_new();
 	struct iopool *pool = iopool_new(base, 2);
 	unsigned dones = 0;
 	struct work w = work_make(pool, &dones);
 
-	(void)state;
 	assert_non_null(pool);
 	w.again = 3;
 	w.base = base;
@@ -84,7 +81,7 @@ static void test_loop(void **state)
 	event_base_free(base);
 }
 
-static void test_drain_many(void **state)
+TEST(test_drain_many)
 {
 	enum { N = 5000 };
 	struct event_base *base = event_base_new();
@@ -92,7 +89,6 @@ static void test_drain_many(void **state)
 	struct work *w = calloc(N, sizeof(*w));
 	unsigned dones = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++) {
 		w[i] = work_make(pool, &dones);
 		w[i].again = i % 3;
@@ -110,7 +106,7 @@ static void test_drain_many(void **state)
 	free(w);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	enum { N = 200 };
 	struct event_base *base = event_base_new();
@@ -118,7 +114,6 @@ static void test_order(void **state)
 	unsigned dones = 0, order = 0;
 	struct work w[N];
 
-	(void)state;
 	for (unsigned i = 0; i < N; i++) {
 		w[i] = work_make(pool, &dones);
 		w[i].order = &order;
@@ -141,7 +136,7 @@ static void stuck_run(struct iopool_job *job)
 }
 
 /* One whose jobs are stuck does not hold up another one of the same threads. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	struct event_base *base = event_base_new();
 	struct iopool *pool = iopool_new(base, 2);
@@ -150,7 +145,6 @@ static void test_share(void **state)
 	struct work stuck = work_make(one, &dones);
 	struct work w = work_make(two, &others);
 
-	(void)state;
 	assert_non_null(one);
 	assert_non_null(two);
 	stuck.job.run = stuck_run;
@@ -175,15 +169,7 @@ static void test_share(void **state)
 	event_base_free(base);
 }
 
-int main(void)
+TEST(test_none_is_freed)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_loop),
-	    cmocka_unit_test(test_drain_many),
-	    cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_share),
-	};
-
 	iopool_free(NULL);
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

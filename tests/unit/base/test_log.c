@@ -5,15 +5,13 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 /* Stderr is a pipe between capture_begin and capture_end. */
 struct capture {
@@ -56,11 +54,10 @@ static void assert_matches(const char *text, const char *pattern)
 	regfree(&re);
 }
 
-static void test_timestamp(void **state)
+TEST(test_timestamp)
 {
 	struct capture c;
 
-	(void)state;
 	unsetenv("JOURNAL_STREAM");
 	capture_begin(&c);
 	errno = ENOENT;
@@ -82,11 +79,10 @@ static void set_journal(uintmax_t shift)
 	setenv("JOURNAL_STREAM", text, 1);
 }
 
-static void test_journal(void **state)
+TEST(test_journal)
 {
 	struct capture c;
 
-	(void)state;
 	capture_begin(&c);
 	set_journal(0);
 	log_set_level(LOG_LEVEL_DEBUG);
@@ -105,11 +101,10 @@ static void test_journal(void **state)
 	unsetenv("JOURNAL_STREAM");
 }
 
-static void test_level(void **state)
+TEST(test_level)
 {
 	struct capture c;
 
-	(void)state;
 	capture_begin(&c);
 	log_debug("not at info");
 	log_set_level(LOG_LEVEL_ERROR);
@@ -119,13 +114,12 @@ static void test_level(void **state)
 	assert_string_equal(capture_end(&c), "");
 }
 
-static void test_one_line(void **state)
+TEST(test_one_line)
 {
 	struct capture c;
 	char longish[3000];
 	const char *text;
 
-	(void)state;
 	memset(longish, 'x', sizeof(longish) - 1);
 	longish[sizeof(longish) - 1] = '\0';
 	capture_begin(&c);
@@ -137,13 +131,12 @@ static void test_one_line(void **state)
 	assert_int_equal(strlen(strchr(text, '\n') + 1), 1024);
 }
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct log_limit limit = {0};
 	uint64_t now = UINT64_C(5000000000);
 	unsigned suppressed = 99;
 
-	(void)state;
 	for (int i = 0; i < 5; i++) {
 		assert_true(log_limit_ok(&limit, now, &suppressed));
 		assert_int_equal(suppressed, 0);
@@ -165,12 +158,11 @@ static void test_limit(void **state)
 }
 
 /* One line in ten milliseconds for a minute: the burst and one a second. */
-static void test_limit_rate(void **state)
+TEST(test_limit_rate)
 {
 	struct log_limit limit = {0};
 	unsigned passed = 0, suppressed = 0, total = 0;
 
-	(void)state;
 	for (uint64_t now = 0; now < 60000000; now += 10000) {
 		if (!log_limit_ok(&limit, now, &suppressed))
 			continue;
@@ -181,12 +173,11 @@ static void test_limit_rate(void **state)
 	assert_int_equal(passed + total + limit.suppressed, 6000);
 }
 
-static void test_escape(void **state)
+TEST(test_escape)
 {
 	char text[LOG_ESCAPE_MAX(300)];
 	unsigned char all[256];
 
-	(void)state;
 	assert_string_equal(
 	    log_escape(text, sizeof(text), "a b\n\\\"'\0z\xff", 10),
 	    "a\\x20b\\x0a\\\\\\x22\\x27\\x00z\\xff");
@@ -198,11 +189,10 @@ static void test_escape(void **state)
 		assert_true(*c > ' ' && *c < 0x7f);
 }
 
-static void test_escape_cut(void **state)
+TEST(test_escape_cut)
 {
 	char text[16];
 
-	(void)state;
 	assert_string_equal(log_escape(text, 9, "abcdefgh", 8), "abcdefgh");
 	assert_string_equal(log_escape(text, 8, "abcdefgh", 8), "abcd...");
 	/* Never in the middle of an escape. */
@@ -218,20 +208,4 @@ static void test_escape_cut(void **state)
 		log_escape(text, len, "a\nb\nc\nd\ne\nf\n", 12);
 		assert_true(strlen(text) < len);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_timestamp),
-	    cmocka_unit_test(test_journal),
-	    cmocka_unit_test(test_level),
-	    cmocka_unit_test(test_one_line),
-	    cmocka_unit_test(test_limit),
-	    cmocka_unit_test(test_limit_rate),
-	    cmocka_unit_test(test_escape),
-	    cmocka_unit_test(test_escape_cut),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

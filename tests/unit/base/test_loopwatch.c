@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The longest turn of an event loop, with virtual time and in a real loop. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <time.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -21,12 +18,11 @@ static void turn(struct loopwatch *w, uint64_t *now_us, uint64_t us)
 	loopwatch_waits(w, *now_us);
 }
 
-static void test_longest(void **state)
+TEST(test_longest)
 {
 	struct loopwatch *w = loopwatch_new();
 	uint64_t now_us = SECOND;
 
-	(void)state;
 	loopwatch_waits(w, now_us);
 	assert_int_equal(loopwatch_longest_us(w), 0);
 	turn(w, &now_us, 700);
@@ -66,7 +62,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 }
 
 /* libevent waits by the function that is watched. */
-static void test_loop(void **state)
+TEST(test_loop)
 {
 	struct event_base *base = event_base_new();
 	struct loopwatch *w = loopwatch_new();
@@ -74,7 +70,6 @@ static void test_loop(void **state)
 	int left = 3;
 	struct event *ev = event_new(base, -1, EV_PERSIST, on_timer, &left);
 
-	(void)state;
 	event_add(ev, &soon);
 	while (left > 0)
 		event_base_loop(base, EVLOOP_ONCE);
@@ -86,12 +81,11 @@ static void test_loop(void **state)
 }
 
 /* What short turns do not measure, they forget in time. */
-static void test_short_turns_forget(void **state)
+TEST(test_short_turns_forget)
 {
 	struct loopwatch *w = loopwatch_new();
 	uint64_t now_us = SECOND;
 
-	(void)state;
 	turn(w, &now_us, 50000);
 	for (int i = 0; i < 7; i++) {
 		now_us += SECOND;
@@ -102,11 +96,10 @@ static void test_short_turns_forget(void **state)
 }
 
 /* A time that was read just now is not read again. */
-static void test_given_once(void **state)
+TEST(test_given_once)
 {
 	uint64_t given_us = clock_now_us() - SECOND;
 
-	(void)state;
 	clock_give(given_us);
 	assert_true(clock_now_us() == given_us);
 	assert_true(clock_now_us() >= given_us + SECOND);
@@ -117,12 +110,11 @@ static void test_given_once(void **state)
 
 /* A call that goes out has a time that was read just now, and none from before
  * a wait. */
-static void test_sending(void **state)
+TEST(test_sending)
 {
 	uint64_t now_us = clock_now_us(), sending_us = clock_sending_us();
 	uint64_t given_us = now_us - SECOND;
 
-	(void)state;
 	assert_true(sending_us >= now_us && sending_us <= clock_now_us());
 	clock_give(given_us);
 	assert_true(clock_now_us() == given_us);
@@ -131,29 +123,14 @@ static void test_sending(void **state)
 }
 
 /* In virtual time each reading counts. */
-static void test_none_spared(void **state)
+TEST(test_none_spared)
 {
 	struct timespec wait = {.tv_nsec = 2000};
 	uint64_t us;
 
-	(void)state;
 	clock_spare_none();
 	assert_int_equal(clock_cycles(), 0);
 	us = clock_now_us();
 	nanosleep(&wait, NULL);
 	assert_true(clock_sending_us() > us);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_longest),
-	    cmocka_unit_test(test_loop),
-	    cmocka_unit_test(test_short_turns_forget),
-	    cmocka_unit_test(test_given_once),
-	    cmocka_unit_test(test_sending),
-	    cmocka_unit_test(test_none_spared),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histogram and metrics table. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/histogram.h"
 #include "base/metrics.h"
 
@@ -19,12 +15,11 @@ static uint64_t random_next(uint64_t *state)
 	return *state;
 }
 
-static void test_buckets_tile(void **state)
+TEST(test_buckets_tile)
 {
 	uint64_t next = 0;
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < HISTOGRAM_BUCKETS; i++) {
 		uint64_t low = histogram_bucket_low(i);
 		uint64_t high = histogram_bucket_high(i);
@@ -37,14 +32,13 @@ static void test_buckets_tile(void **state)
 	assert_int_equal(next, UINT64_C(1) << 32);
 }
 
-static void test_bucket_of_value(void **state)
+TEST(test_bucket_of_value)
 {
 	static struct histogram h;
 	uint64_t seed = 88172645463325252u, v;
 	int n;
 	size_t i;
 
-	(void)state;
 	for (n = 0; n < 20000; n++) {
 		v = random_next(&seed) >> (32 + n % 32);
 		memset(&h, 0, sizeof(h));
@@ -65,7 +59,7 @@ static int compare(const void *a, const void *b)
 }
 
 /* Against sorted values: never below, at most 6.25 % above. */
-static void test_percentiles(void **state)
+TEST(test_percentiles)
 {
 	static const unsigned permille[] = {0, 1, 500, 900, 990, 999, 1000};
 	static uint64_t values[10007];
@@ -74,7 +68,6 @@ static void test_percentiles(void **state)
 	uint64_t seed = 12345, exact, got;
 	size_t i, rank;
 
-	(void)state;
 	memset(&h, 0, sizeof(h));
 	for (i = 0; i < n; i++) {
 		values[i] = random_next(&seed) % 1000 + 1;
@@ -94,11 +87,10 @@ static void test_percentiles(void **state)
 	assert_int_equal(h.max, values[n - 1]);
 }
 
-static void test_histogram_ends(void **state)
+TEST(test_histogram_ends)
 {
 	static struct histogram h;
 
-	(void)state;
 	memset(&h, 0, sizeof(h));
 	assert_int_equal(histogram_percentile(&h, 990), 0);
 	assert_int_equal(histogram_count_upto(&h, 0), 0);
@@ -115,12 +107,11 @@ static void test_histogram_ends(void **state)
 	assert_int_equal(histogram_count_upto(&h, UINT64_MAX), 3);
 }
 
-static void test_count_upto(void **state)
+TEST(test_count_upto)
 {
 	static struct histogram h;
 	uint64_t v, upto;
 
-	(void)state;
 	memset(&h, 0, sizeof(h));
 	for (v = 1; v <= 100000; v++)
 		histogram_add(&h, v);
@@ -133,7 +124,7 @@ static void test_count_upto(void **state)
 }
 
 /* Every (program, procedure) has its row, all else the last one. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	static const struct {
 		uint32_t prog, proc;
@@ -159,7 +150,6 @@ static void test_rows(void **state)
 	size_t i, k, found;
 	struct metrics_row row;
 
-	(void)state;
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
 		struct metrics *m = metrics_new();
 
@@ -196,7 +186,7 @@ static uint64_t clock_of_test(void)
 
 /* One in so many of the calls that are answered at once is timed; all count,
  * and what waited stands for itself only. */
-static void test_samples_stand_for_all(void **state)
+TEST(test_samples_stand_for_all)
 {
 	struct metrics *m = metrics_new();
 	const struct metrics_call at_once = {
@@ -205,7 +195,6 @@ static void test_samples_stand_for_all(void **state)
 	struct metrics_row row = {0};
 	unsigned n;
 
-	(void)state;
 	assert_non_null(m);
 	for (n = 0; n < 18; n++) {
 		metrics_add_call(m, METRICS_CLIENT, 100003, 6, &at_once);
@@ -224,12 +213,11 @@ static void test_samples_stand_for_all(void **state)
 }
 
 /* Names are unique and fit for Prometheus; each counter counts for itself. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	struct metrics *m = metrics_new();
 	int i, k;
 
-	(void)state;
 	assert_non_null(m);
 	for (i = 0; i < METRICS_KINDS; i++) {
 		const struct metrics_kind *kind = metrics_get_kind((size_t)i);
@@ -250,20 +238,4 @@ static void test_counters(void **state)
 		assert_int_equal(
 		    metrics_get(m, (enum metrics_counter)i), i + 1);
 	metrics_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_samples_stand_for_all),
-	    cmocka_unit_test(test_buckets_tile),
-	    cmocka_unit_test(test_bucket_of_value),
-	    cmocka_unit_test(test_percentiles),
-	    cmocka_unit_test(test_histogram_ends),
-	    cmocka_unit_test(test_count_upto),
-	    cmocka_unit_test(test_rows),
-	    cmocka_unit_test(test_counters),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

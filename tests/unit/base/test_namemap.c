@@ -2,14 +2,11 @@
 /* Names by number: what was put in is found, and memory has a bound. */
 #include "base/namemap.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 static void put(struct namemap *m, uint64_t number, const char *name)
 {
@@ -31,12 +28,11 @@ static void assert_name(
 	assert_memory_equal(got, name, len);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct namemap *m = namemap_new();
 	char longest[NAMEMAP_LEN_MAX + 2];
 
-	(void)state;
 	assert_name(m, 7, NULL);
 	put(m, 7, ".gitignore");
 	put(m, 8, ".gitignore");
@@ -62,12 +58,11 @@ static void test_names(void **state)
 
 /* The newest are there, however many came before, and however much alike their
  * numbers are. */
-static void test_bound(void **state)
+TEST(test_bound)
 {
 	struct namemap *m = namemap_new();
 	char name[16];
 
-	(void)state;
 	for (uint64_t i = 1; i <= 3 * (uint64_t)NAMEMAP_NAMES; i++) {
 		snprintf(name, sizeof(name), "%ju", (uintmax_t)i);
 		put(m, i, name);
@@ -75,14 +70,4 @@ static void test_bound(void **state)
 	}
 	assert_name(m, 1, NULL);
 	namemap_free(m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_bound),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

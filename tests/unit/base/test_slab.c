@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Items do not overlap, are zero at first, and their memory is used again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/slab.h"
 
 enum { ITEMS = 20000, TURNS = 400000 };
@@ -38,13 +34,12 @@ static void item_make(struct slab *s, struct item *it, unsigned random)
 	memset(slab_ptr(s, it->ref), it->mark, it->size);
 }
 
-static void test_contents(void **state)
+TEST(test_contents)
 {
 	struct item *items = calloc(ITEMS, sizeof(*items));
 	struct slab *s = slab_new();
 	uint32_t x = 1;
 
-	(void)state;
 	for (unsigned i = 0; i < TURNS; i++) {
 		struct item *it;
 
@@ -84,27 +79,16 @@ static slab_ref fill(struct slab *s, slab_ref *refs, unsigned n, size_t size)
 }
 
 /* What one size took serves another. */
-static void test_reuse(void **state)
+TEST(test_reuse)
 {
 	enum { BYTES = 16 << 20 };
 	slab_ref *refs = calloc(BYTES / 8, sizeof(*refs)), first;
 	struct slab *s = slab_new();
 
-	(void)state;
 	first = fill(s, refs, BYTES / 8, 8);
 	for (size_t size = 16; size <= SLAB_ITEM_MAX; size += 8)
 		assert_true(fill(s, refs, (unsigned)(BYTES / size), size) <
 			    first + first / 16);
 	slab_delete(s);
 	free(refs);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_contents),
-	    cmocka_unit_test(test_reuse),
-	};
-
-	return cmocka_run_group_tests_name("slab", tests, NULL, NULL);
 }

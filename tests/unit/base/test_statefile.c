@@ -2,10 +2,7 @@
 /* Files that are replaced as a whole: what is there after each kind of end. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/statefile.h"
 
 struct place {
@@ -54,7 +50,9 @@ static void assert_holds(const struct place *p, const char *text)
 	assert_string_equal(buf, text);
 }
 
-static void test_replaces(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_replaces)
 {
 	const struct place *p = *state;
 	struct stat st;
@@ -67,7 +65,7 @@ static void test_replaces(void **state)
 	assert_int_not_equal(access(p->tmp, F_OK), 0);
 }
 
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	const struct place *p = *state;
 	struct statefile f;
@@ -84,7 +82,7 @@ static void test_parts(void **state)
 	assert_holds(p, "one two");
 }
 
-static void test_abandoned(void **state)
+TEST(test_abandoned)
 {
 	const struct place *p = *state;
 	struct statefile f;
@@ -98,7 +96,7 @@ static void test_abandoned(void **state)
 }
 
 /* What a killed daemon left half written is written over. */
-static void test_left_over(void **state)
+TEST(test_left_over)
 {
 	const struct place *p = *state;
 	struct statefile f;
@@ -110,7 +108,7 @@ static void test_left_over(void **state)
 	assert_holds(p, "new");
 }
 
-static void test_fails(void **state)
+TEST(test_fails)
 {
 	const struct place *p = *state;
 	char long_path[5000];
@@ -128,7 +126,7 @@ static void test_fails(void **state)
 }
 
 /* A symbolic link is not followed to a file of somebody else. */
-static void test_link(void **state)
+TEST(test_link)
 {
 	const struct place *p = *state;
 
@@ -139,7 +137,7 @@ static void test_link(void **state)
 
 /* A directory that may be written and not read: the file is in place, so it is
  * no error that the directory cannot be synced. */
-static void test_unreadable_dir(void **state)
+TEST(test_unreadable_dir)
 {
 	const struct place *p = *state;
 	bool root = geteuid() == 0;
@@ -154,20 +152,4 @@ static void test_unreadable_dir(void **state)
 	assert_int_equal(statefile_sync_dir(p->path), -EACCES);
 	if (root)
 		assert_int_equal(seteuid(0), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_replaces, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_parts, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_left_over, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_fails, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_link, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_unreadable_dir, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

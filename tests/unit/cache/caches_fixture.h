@@ -7,14 +7,10 @@
 #ifndef FOREFETCH_TEST_CACHES_FIXTURE_H
 #define FOREFETCH_TEST_CACHES_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
 #include "cache/learn.h"

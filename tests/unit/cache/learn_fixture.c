@@ -2,13 +2,10 @@
 /* A server's replies as caches learn them; see the header. */
 #include "cache/learn_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
 #include "cache/learn.h"

@@ -6,9 +6,11 @@
 #include "cache/caches_fixture.h"
 #include "nfsproto/nfs3_object.h"
 
+FIXTURE(setup, teardown);
+
 /* ---- consistency ------------------------------------------------------ */
 
-static void test_bounded_counts_from_sending(void **state)
+TEST(test_bounded_counts_from_sending)
 {
 	struct world *w = *state;
 
@@ -20,7 +22,7 @@ static void test_bounded_counts_from_sending(void **state)
 	assert_false(fresh(w, "dir"));
 }
 
-static void test_strict_wants_a_later_call(void **state)
+TEST(test_strict_wants_a_later_call)
 {
 	struct world *w = *state;
 	struct contract c;
@@ -35,7 +37,7 @@ static void test_strict_wants_a_later_call(void **state)
 	    &c, attrcache_sent(w->caches->attr, node_of(w, "dir"))));
 }
 
-static void test_frozen_asks_once(void **state)
+TEST(test_frozen_asks_once)
 {
 	struct world *w = *state;
 
@@ -45,7 +47,7 @@ static void test_frozen_asks_once(void **state)
 	assert_true(fresh(w, "dir"));
 }
 
-static void test_offline_takes_any(void **state)
+TEST(test_offline_takes_any)
 {
 	struct world *w = *state;
 	struct contract c;
@@ -62,7 +64,7 @@ static void test_offline_takes_any(void **state)
 
 /* ---- grains ----------------------------------------------------------- */
 
-static void test_binding_is_firm_after_a_grain(void **state)
+TEST(test_binding_is_firm_after_a_grain)
 {
 	struct world *w = *state;
 
@@ -74,7 +76,7 @@ static void test_binding_is_firm_after_a_grain(void **state)
 	assert_true(holds(w, "late"));
 }
 
-static void test_binding_is_provisional_within_a_grain(void **state)
+TEST(test_binding_is_provisional_within_a_grain)
 {
 	struct world *w = *state;
 
@@ -87,7 +89,7 @@ static void test_binding_is_provisional_within_a_grain(void **state)
 	assert_false(holds(w, "soon"));
 }
 
-static void test_grain_is_a_second_for_whole_seconds(void **state)
+TEST(test_grain_is_a_second_for_whole_seconds)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3DIR, 1, 10);
@@ -120,7 +122,7 @@ static void say_access(
 	say(w, NFSPROC3_ACCESS, &args, &res, round_trip(w));
 }
 
-static void test_rights_are_one_credentials(void **state)
+TEST(test_rights_are_one_credentials)
 {
 	struct world *w = *state;
 	struct rpc_auth_sys auth = {.uid = 1001, .gid = 1000};
@@ -134,7 +136,7 @@ static void test_rights_are_one_credentials(void **state)
 	    accesscache_find(w->caches->access, node_of(w, "f"), other));
 }
 
-static void test_groups_count_in_any_order(void **state)
+TEST(test_groups_count_in_any_order)
 {
 	struct world *w = *state;
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
@@ -151,7 +153,7 @@ static void test_groups_count_in_any_order(void **state)
 	    caches_cred(w->caches, &cred, &c));
 }
 
-static void test_ctime_does_not_renew_a_grant(void **state)
+TEST(test_ctime_does_not_renew_a_grant)
 {
 	struct world *w = *state;
 	struct contract c;
@@ -167,7 +169,7 @@ static void test_ctime_does_not_renew_a_grant(void **state)
 	assert_false(contract_granted(&c, g->access_us));
 }
 
-static void test_own_chmod_ends_grants(void **state)
+TEST(test_own_chmod_ends_grants)
 {
 	struct world *w = *state;
 	union nfs_args args = {.setattr = {.object = fh_of("f")}};
@@ -183,7 +185,7 @@ static void test_own_chmod_ends_grants(void **state)
 
 /* ---- memory ----------------------------------------------------------- */
 
-static void test_budget_holds(void **state)
+TEST(test_budget_holds)
 {
 	struct world *w = *state;
 	char name[32], fh[32];
@@ -203,7 +205,7 @@ static void test_budget_holds(void **state)
 	assert_true(attrcache_count(w->caches->attr) > 10000);
 }
 
-static void test_entry_is_small(void **state)
+TEST(test_entry_is_small)
 {
 	struct world *w = *state;
 	char name[32], fh[32];
@@ -219,8 +221,6 @@ static void test_entry_is_small(void **state)
 	print_message("%zu bytes an entry\n", caches_entry_bytes(w->caches));
 	assert_true(caches_entry_bytes(w->caches) <= 160);
 }
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 /* ---- handles that somebody made ----------------------------------------- */
 
@@ -238,7 +238,7 @@ static nfs3_fh same_key(uint32_t i, char fh[32])
 }
 
 /* A server that hands them out gets few of them cached. */
-static void test_handles_of_one_key(void **state)
+TEST(test_handles_of_one_key)
 {
 	struct world *w = *state;
 	struct attrcache *ac = w->caches->attr;
@@ -260,7 +260,7 @@ static void test_handles_of_one_key(void **state)
 }
 
 /* A client may ask for the ACL of one file by any mask. */
-static void test_answers_by_any_mask(void **state)
+TEST(test_answers_by_any_mask)
 {
 	struct world *w = *state;
 	struct answercache *answers = w->caches->answers;
@@ -277,27 +277,4 @@ static void test_answers_by_any_mask(void **state)
 		assert_non_null(answercache_find(answers, node, getacl, mask));
 	}
 	assert_in_range(answercache_count(answers), 16, 32);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_bounded_counts_from_sending),
-	    TEST(test_strict_wants_a_later_call),
-	    TEST(test_frozen_asks_once),
-	    TEST(test_offline_takes_any),
-	    TEST(test_binding_is_firm_after_a_grain),
-	    TEST(test_binding_is_provisional_within_a_grain),
-	    TEST(test_grain_is_a_second_for_whole_seconds),
-	    TEST(test_rights_are_one_credentials),
-	    TEST(test_groups_count_in_any_order),
-	    TEST(test_ctime_does_not_renew_a_grant),
-	    TEST(test_own_chmod_ends_grants),
-	    TEST(test_budget_holds),
-	    TEST(test_entry_is_small),
-	    TEST(test_handles_of_one_key),
-	    TEST(test_answers_by_any_mask),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,9 +5,11 @@
  */
 #include "cache/caches_fixture.h"
 
+FIXTURE(setup, teardown);
+
 /* ---- changes ---------------------------------------------------------- */
 
-static void test_foreign_change_ends_names(void **state)
+TEST(test_foreign_change_ends_names)
 {
 	struct world *w = *state;
 
@@ -18,7 +20,7 @@ static void test_foreign_change_ends_names(void **state)
 	assert_false(holds(w, "x"));
 }
 
-static void test_own_change_keeps_the_rest_for_the_bound(void **state)
+TEST(test_own_change_keeps_the_rest_for_the_bound)
 {
 	struct world *w = *state;
 
@@ -34,7 +36,7 @@ static void test_own_change_keeps_the_rest_for_the_bound(void **state)
 	assert_false(holds(w, "x"));
 }
 
-static void test_later_own_changes_do_not_renew(void **state)
+TEST(test_later_own_changes_do_not_renew)
 {
 	struct world *w = *state;
 
@@ -48,7 +50,7 @@ static void test_later_own_changes_do_not_renew(void **state)
 	assert_false(holds(w, "x"));
 }
 
-static void test_foreign_change_under_an_own_one(void **state)
+TEST(test_foreign_change_under_an_own_one)
 {
 	struct world *w = *state;
 
@@ -61,7 +63,7 @@ static void test_foreign_change_under_an_own_one(void **state)
 }
 
 /* As at a mount, where knfsd tells no attributes. */
-static void test_pathconf_before_attributes(void **state)
+TEST(test_pathconf_before_attributes)
 {
 	struct world *w = *state;
 
@@ -73,7 +75,7 @@ static void test_pathconf_before_attributes(void **state)
 	assert_true(holds(w, "x"));
 }
 
-static void test_own_change_where_names_fold(void **state)
+TEST(test_own_change_where_names_fold)
 {
 	struct world *w = *state;
 
@@ -85,7 +87,7 @@ static void test_own_change_where_names_fold(void **state)
 	assert_false(holds(w, "NAME"));
 }
 
-static void test_reply_from_before_an_own_change(void **state)
+TEST(test_reply_from_before_an_own_change)
 {
 	struct world *w = *state;
 	uint64_t sent_us;
@@ -107,7 +109,7 @@ static void test_reply_from_before_an_own_change(void **state)
 	}
 }
 
-static void test_older_call_never_overwrites(void **state)
+TEST(test_older_call_never_overwrites)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3DIR, 1, 9);
@@ -124,7 +126,7 @@ static void test_older_call_never_overwrites(void **state)
 
 /* Nor does what comes with it hang on the later version: in frozen mode it
  * would for ever. */
-static void test_older_call_binds_nothing(void **state)
+TEST(test_older_call_binds_nothing)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -151,7 +153,7 @@ static void test_older_call_binds_nothing(void **state)
 	assert_true(holds(w, "x"));
 }
 
-static void test_another_handle_of_the_file(void **state)
+TEST(test_another_handle_of_the_file)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
@@ -168,7 +170,7 @@ static void test_another_handle_of_the_file(void **state)
 }
 
 /* A change that fails tells of the state, too. */
-static void test_failed_change_tells_of_the_directory(void **state)
+TEST(test_failed_change_tells_of_the_directory)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -187,7 +189,7 @@ static void test_failed_change_tells_of_the_directory(void **state)
 }
 
 /* A stranger wrote to the file, and the client was told of it. */
-static void test_failed_change_tells_of_the_file(void **state)
+TEST(test_failed_change_tells_of_the_file)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
@@ -207,7 +209,7 @@ static void test_failed_change_tells_of_the_file(void **state)
 	assert_int_equal(node_of(w, "one")->ctime.seconds, 7);
 }
 
-static void test_setattr_that_failed_half_way(void **state)
+TEST(test_setattr_that_failed_half_way)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
@@ -224,7 +226,7 @@ static void test_setattr_that_failed_half_way(void **state)
 }
 
 /* Two changes of one name, under way at once: the order is not known. */
-static void test_replies_that_crossed(void **state)
+TEST(test_replies_that_crossed)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -248,7 +250,7 @@ static void test_replies_that_crossed(void **state)
 
 /* RENAME of a name onto another one of the same file does nothing (RFC 1813,
  * section 3.3.14), and both stay. */
-static void test_rename_of_one_of_two_names(void **state)
+TEST(test_rename_of_one_of_two_names)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -270,7 +272,7 @@ static void test_rename_of_one_of_two_names(void **state)
 	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
 }
 
-static void test_export_that_moved(void **state)
+TEST(test_export_that_moved)
 {
 	struct world *w = *state;
 	struct config_export over = {.path = (char *)"/src"};
@@ -290,7 +292,7 @@ static void test_export_that_moved(void **state)
 }
 
 /* Nothing is known of the handle that it is changed by. */
-static void test_change_by_a_handle_not_seen_before(void **state)
+TEST(test_change_by_a_handle_not_seen_before)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
@@ -312,7 +314,7 @@ static void test_change_by_a_handle_not_seen_before(void **state)
 	assert_false(fresh(w, "two"));
 }
 
-static void test_many_file_systems(void **state)
+TEST(test_many_file_systems)
 {
 	struct world *w = *state;
 	char name[16];
@@ -330,7 +332,7 @@ static void test_many_file_systems(void **state)
 	}
 }
 
-static void test_unknown_effect_forgets(void **state)
+TEST(test_unknown_effect_forgets)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -350,7 +352,7 @@ static void test_unknown_effect_forgets(void **state)
 }
 
 /* Somebody led the name to another file, which is the one that is gone. */
-static void test_removed_name_that_somebody_had_moved(void **state)
+TEST(test_removed_name_that_somebody_had_moved)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 21, 5);
@@ -383,7 +385,7 @@ static void say_rename_over(
 	say(w, NFSPROC3_RENAME, &args, &res, round_trip(w));
 }
 
-static void test_name_renamed_over_that_somebody_had_moved(void **state)
+TEST(test_name_renamed_over_that_somebody_had_moved)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 21, 5);
@@ -412,7 +414,7 @@ static void say_create(struct world *w, const char *name, createmode3 mode)
 
 /* A server need not tell the handle (RFC 1813 section 3.3.8), and the file may
  * have been there. */
-static void test_create_without_a_handle(void **state)
+TEST(test_create_without_a_handle)
 {
 	struct world *w = *state;
 
@@ -426,7 +428,7 @@ static void test_create_without_a_handle(void **state)
 	assert_false(fresh(w, "f"));
 }
 
-static void test_stale_drops_names(void **state)
+TEST(test_stale_drops_names)
 {
 	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("f")};
@@ -444,37 +446,4 @@ static void test_stale_drops_names(void **state)
 	/* The same handle again is another node. */
 	say_lookup(w, "x", "f", 10, round_trip(w));
 	assert_true(fresh(w, "f"));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_foreign_change_ends_names),
-	    TEST(test_own_change_keeps_the_rest_for_the_bound),
-	    TEST(test_later_own_changes_do_not_renew),
-	    TEST(test_foreign_change_under_an_own_one),
-	    TEST(test_pathconf_before_attributes),
-	    TEST(test_own_change_where_names_fold),
-	    TEST(test_reply_from_before_an_own_change),
-	    TEST(test_older_call_never_overwrites),
-	    TEST(test_older_call_binds_nothing),
-	    TEST(test_another_handle_of_the_file),
-	    TEST(test_failed_change_tells_of_the_directory),
-	    TEST(test_failed_change_tells_of_the_file),
-	    TEST(test_setattr_that_failed_half_way),
-	    TEST(test_replies_that_crossed),
-	    TEST(test_rename_of_one_of_two_names),
-	    TEST(test_export_that_moved),
-	    TEST(test_change_by_a_handle_not_seen_before),
-	    TEST(test_many_file_systems),
-	    TEST(test_unknown_effect_forgets),
-	    TEST(test_removed_name_that_somebody_had_moved),
-	    TEST(test_name_renamed_over_that_somebody_had_moved),
-	    TEST(test_create_without_a_handle),
-	    TEST(test_stale_drops_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -122,11 +122,10 @@ static unsigned count_known(struct names *n, unsigned from, unsigned to)
 	return known;
 }
 
-static void test_name_bytes(void **state)
+TEST(test_name_bytes)
 {
 	struct names n;
 
-	(void)state;
 	names_begin(&n, (size_t)1024 * MIB);
 	for (unsigned i = 0; i < MILLION; i++)
 		say_lookup(&n, i);
@@ -140,12 +139,11 @@ static void test_name_bytes(void **state)
 }
 
 /* Names that are used stay, of the others the oldest go. */
-static void test_names_hold(void **state)
+TEST(test_names_hold)
 {
 	struct names n;
 	unsigned fits = BUDGET / NAME_BYTES;
 
-	(void)state;
 	names_begin(&n, BUDGET);
 	for (unsigned i = 0; i < MILLION; i++) {
 		say_lookup(&n, i);
@@ -166,14 +164,13 @@ static void test_names_hold(void **state)
 }
 
 /* A directory's page brings thousands of names at once. */
-static void test_pages_hold(void **state)
+TEST(test_pages_hold)
 {
 	enum { PAGE = 5000 };
 	size_t bytes, most = 0;
 	char fh[32], name[32];
 	struct names n;
 
-	(void)state;
 	names_begin(&n, BUDGET);
 	for (unsigned i = 0; i < MILLION; i++) {
 		nfs3_fh dir = {28, handle_of(99999999, fh)};
@@ -244,9 +241,8 @@ static double block_bytes(unsigned files, unsigned each)
 	return bytes;
 }
 
-static void test_block_bytes(void **state)
+TEST(test_block_bytes)
 {
-	(void)state;
 	assert_true(block_bytes(1000, 1000) < 33);
 	/* Most of it is the file's. */
 	assert_true(block_bytes(MILLION, 1) < 112);
@@ -271,14 +267,13 @@ static bool uses(struct fixture *fx, unsigned file)
 }
 
 /* Many small files: the index is full before the disk is. */
-static void test_blocks_hold(void **state)
+TEST(test_blocks_hold)
 {
 	enum { LIMIT = 32 * MIB, OFTEN = 1000 };
 	struct fixture fx;
 	uint64_t most = 0;
 	unsigned known = 0;
 
-	(void)state;
 	fixture_begin(&fx, UINT64_C(256) * MIB);
 	datacache_set_memory(fx.dc, LIMIT);
 	for (unsigned f = 0; f < MILLION; f++) {
@@ -303,17 +298,4 @@ static void test_blocks_hold(void **state)
 	assert_true(uses(&fx, MILLION - 1));
 	assert_false(uses(&fx, MILLION / 2));
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_name_bytes),
-	    cmocka_unit_test(test_names_hold),
-	    cmocka_unit_test(test_pages_hold),
-	    cmocka_unit_test(test_block_bytes),
-	    cmocka_unit_test(test_blocks_hold),
-	};
-
-	return cmocka_run_group_tests_name("caches_million", tests, NULL, NULL);
 }

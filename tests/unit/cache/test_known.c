@@ -38,7 +38,9 @@ static void say_tree(struct world *w)
 	say_named(w, "s", 2, "file", "f", NF3REG, 20);
 }
 
-static void test_walk(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_walk)
 {
 	struct world *w = *state;
 	struct known_walk k;
@@ -58,7 +60,7 @@ static void test_walk(void **state)
 	assert_ptr_equal(k.node, node_of(w, "f"));
 }
 
-static void test_walk_ends(void **state)
+TEST(test_walk_ends)
 {
 	struct world *w = *state;
 	struct known_walk k;
@@ -87,7 +89,7 @@ static void test_walk_ends(void **state)
 	assert_false(known_walk_next(&k));
 }
 
-static void test_who_asks(void **state)
+TEST(test_who_asks)
 {
 	struct world *w = *state;
 	struct asker who = asker_now(w->caches, w->cred, w->now_us);
@@ -116,15 +118,4 @@ static void test_who_asks(void **state)
 	assert_ptr_equal(k.policy, &w->config.policy);
 	assert_false(known_fresh(&k));
 	assert_null(k.grant);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_walk, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_walk_ends, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_who_asks, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

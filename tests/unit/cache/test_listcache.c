@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a complete listing proves of names that are not in it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 
@@ -43,7 +39,9 @@ static bool lacks(struct world *w, struct listing *l, const char *text)
 	return listing_lacks(w->caches->lists, l, &name);
 }
 
-static void test_what_is_not_listed_is_absent(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_what_is_not_listed_is_absent)
 {
 	struct world *w = *state;
 	struct listing *l = listed(w);
@@ -54,7 +52,7 @@ static void test_what_is_not_listed_is_absent(void **state)
 }
 
 /* Servers say that case counts where it does not. */
-static void test_other_case_is_not_absent(void **state)
+TEST(test_other_case_is_not_absent)
 {
 	struct world *w = *state;
 
@@ -62,7 +60,7 @@ static void test_other_case_is_not_absent(void **state)
 }
 
 /* "é" is one letter or two. */
-static void test_beyond_ascii_nothing_is_absent(void **state)
+TEST(test_beyond_ascii_nothing_is_absent)
 {
 	struct world *w = *state;
 
@@ -91,7 +89,7 @@ static struct listing *loaded(struct world *w, unsigned n)
 
 /* Nobody waits until all of a large directory was looked at. Each question gets
  * on with that, and until it is over none is answered. */
-static void test_large_one_tells_later(void **state)
+TEST(test_large_one_tells_later)
 {
 	struct world *w = *state;
 	struct listing *l = loaded(w, 100000);
@@ -113,7 +111,7 @@ static void test_large_one_tells_later(void **state)
 }
 
 /* The short name of a long one is found, though no listing has it. */
-static void test_unlisted_name_ends_the_belief(void **state)
+TEST(test_unlisted_name_ends_the_belief)
 {
 	struct world *w = *state;
 	const struct fsys *fs;
@@ -125,19 +123,4 @@ static void test_unlisted_name_ends_the_belief(void **state)
 	assert_true(fsys_lists_all(fs));
 	say_name(w, "PROGRA~1", "fh-file", NF3REG);
 	assert_false(fsys_lists_all(fs));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_what_is_not_listed_is_absent),
-	    TEST(test_other_case_is_not_absent),
-	    TEST(test_beyond_ascii_nothing_is_absent),
-	    TEST(test_large_one_tells_later),
-	    TEST(test_unlisted_name_ends_the_belief),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What survives a restart, and what a file that is not sound does. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -187,7 +184,9 @@ static struct dentry *name_of(struct world *w)
 	return namecache_find(w->caches->names, node_of(w, "dir"), &name);
 }
 
-static void test_survives(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_survives)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -222,7 +221,7 @@ static void test_survives(void **state)
 		    g->own_us >= now_us - S - 100000);
 }
 
-static void test_change_is_noticed(void **state)
+TEST(test_change_is_noticed)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -292,7 +291,7 @@ static void confirm_dir(struct world *w, uint32_t ctime, uint64_t sent_us)
 	say(w, NFSPROC3_GETATTR, &args, &res, sent_us);
 }
 
-static void test_frozen_asks_once_more_after_a_kill(void **state)
+TEST(test_frozen_asks_once_more_after_a_kill)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -306,7 +305,7 @@ static void test_frozen_asks_once_more_after_a_kill(void **state)
 	assert_true(frozen_holds(w, now_us));
 }
 
-static void test_frozen_sees_own_change_after_a_kill(void **state)
+TEST(test_frozen_sees_own_change_after_a_kill)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -321,7 +320,7 @@ static void test_frozen_sees_own_change_after_a_kill(void **state)
 
 /* The next daemon ends in good order, but has not looked at what it loaded:
  * that is in doubt as before. */
-static void test_doubt_outlives_a_good_end(void **state)
+TEST(test_doubt_outlives_a_good_end)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -344,7 +343,7 @@ static void test_doubt_outlives_a_good_end(void **state)
 }
 
 /* A name that is not firm is confirmed by itself alone. */
-static void test_doubt_of_a_name_outlives_a_good_end(void **state)
+TEST(test_doubt_of_a_name_outlives_a_good_end)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -359,7 +358,7 @@ static void test_doubt_of_a_name_outlives_a_good_end(void **state)
 }
 
 /* Word of a good end counts once. */
-static void test_word_of_a_good_end_is_taken(void **state)
+TEST(test_word_of_a_good_end_is_taken)
 {
 	struct world *w = *state;
 	struct metasave *ms;
@@ -378,7 +377,7 @@ static void test_word_of_a_good_end_is_taken(void **state)
 	metasave_free(ms);
 }
 
-static void test_a_clock_set_back_is_remembered(void **state)
+TEST(test_a_clock_set_back_is_remembered)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -395,7 +394,7 @@ static void test_a_clock_set_back_is_remembered(void **state)
 }
 
 /* What a later ctime made firm at once is firm for the next daemon, too. */
-static void test_firm_at_once_survives(void **state)
+TEST(test_firm_at_once_survives)
 {
 	struct world *w = *state;
 	uint64_t now_us = clock_us();
@@ -423,7 +422,7 @@ static void flip(const char *path, long at)
 	fclose(f);
 }
 
-static void test_damaged_is_set_aside(void **state)
+TEST(test_damaged_is_set_aside)
 {
 	struct world *w = *state;
 	struct metasave *ms;
@@ -445,7 +444,7 @@ static void test_damaged_is_set_aside(void **state)
 	}
 }
 
-static void test_cut_is_set_aside(void **state)
+TEST(test_cut_is_set_aside)
 {
 	struct world *w = *state;
 	struct metasave *ms;
@@ -461,25 +460,4 @@ static void test_cut_is_set_aside(void **state)
 		assert_int_equal(attrcache_count(w->caches->attr), 0);
 		metasave_free(ms);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_survives),
-	    TEST(test_change_is_noticed),
-	    TEST(test_frozen_asks_once_more_after_a_kill),
-	    TEST(test_frozen_sees_own_change_after_a_kill),
-	    TEST(test_doubt_outlives_a_good_end),
-	    TEST(test_doubt_of_a_name_outlives_a_good_end),
-	    TEST(test_word_of_a_good_end_is_taken),
-	    TEST(test_a_clock_set_back_is_remembered),
-	    TEST(test_firm_at_once_survives),
-	    TEST(test_damaged_is_set_aside),
-	    TEST(test_cut_is_set_aside),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,20 +15,18 @@ static const uint64_t NS = 1000000000;
 #define NEWER     ((100 + GRAINS_S) * NS)
 #define YEAR_2100 (4102444800 * NS)
 
-static void test_nothing_shown_proves_nothing(void **state)
+TEST(test_nothing_shown_proves_nothing)
 {
 	struct srvclock sc = {.n = 0};
 
-	(void)state;
 	assert_false(srvclock_past(&sc, OLD, GRAIN_US, T0));
 	assert_false(srvclock_went_back(&sc, NEWER, OLD, T0));
 }
 
-static void test_only_what_was_shown_before_sending_counts(void **state)
+TEST(test_only_what_was_shown_before_sending_counts)
 {
 	struct srvclock sc = {.n = 0};
 
-	(void)state;
 	srvclock_show(&sc, NEWER, T0);
 	assert_true(srvclock_past(&sc, OLD, GRAIN_US, T0));
 	assert_false(srvclock_past(&sc, OLD, GRAIN_US, T0 - 1));
@@ -36,12 +34,11 @@ static void test_only_what_was_shown_before_sending_counts(void **state)
 	assert_false(srvclock_past(&sc, NEWER, GRAIN_US, T0 + S));
 }
 
-static void test_slack_and_grain(void **state)
+TEST(test_slack_and_grain)
 {
 	struct srvclock sc = {.n = 0};
 	uint64_t enough = 101 * NS + GRAIN_US * 1000;
 
-	(void)state;
 	srvclock_show(&sc, enough - 1, T0);
 	assert_false(srvclock_past(&sc, OLD, GRAIN_US, T0));
 	srvclock_show(&sc, enough, T0);
@@ -50,12 +47,11 @@ static void test_slack_and_grain(void **state)
 }
 
 /* Our own clock is as good an estimate as any until a change contradicts it. */
-static void test_estimate(void **state)
+TEST(test_estimate)
 {
 	struct srvclock sc = {.n = 0};
 	const uint64_t wall_us = UINT64_C(1000000) * S;
 
-	(void)state;
 	assert_int_equal(
 	    srvclock_estimate_ns(&sc, T0, wall_us), (T0 + wall_us) * 1000);
 	/* A change after T0 that is stamped within the slack. */
@@ -64,12 +60,11 @@ static void test_estimate(void **state)
 	    srvclock_estimate_ns(&sc, T0, wall_us), (T0 + wall_us) * 1000);
 }
 
-static void test_estimate_without_our_clock(void **state)
+TEST(test_estimate_without_our_clock)
 {
 	struct srvclock sc = {.n = 0};
 	const uint64_t wall_us = UINT64_C(1000000) * S;
 
-	(void)state;
 	srvclock_show(&sc, OLD, T0);
 	srvclock_compare(&sc, OLD, T0, wall_us);
 	assert_int_equal(
@@ -84,12 +79,11 @@ static void test_estimate_without_our_clock(void **state)
 }
 
 /* However often it changes, something is known from before a call. */
-static void test_busy_file_system(void **state)
+TEST(test_busy_file_system)
 {
 	struct srvclock sc = {.n = 0};
 	uint64_t now_us = T0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 10000; i++, now_us += MS)
 		srvclock_show(&sc, 1000 * NS + i * 1000000, now_us);
 	assert_true(sc.n <= SRVCLOCK_MOMENTS);
@@ -100,11 +94,10 @@ static void test_busy_file_system(void **state)
 	}
 }
 
-static void test_times_of_the_future_prove_nothing(void **state)
+TEST(test_times_of_the_future_prove_nothing)
 {
 	struct srvclock sc = {.n = 0};
 
-	(void)state;
 	srvclock_show(&sc, YEAR_2100, T0);
 	/* 1969, as a server may write it. */
 	srvclock_show(&sc, UINT32_MAX * NS, T0);
@@ -112,11 +105,10 @@ static void test_times_of_the_future_prove_nothing(void **state)
 }
 
 /* Its own ctime counts, but not if it was one of the future. */
-static void test_own_ctime_that_goes_back(void **state)
+TEST(test_own_ctime_that_goes_back)
 {
 	struct srvclock sc = {.n = 0};
 
-	(void)state;
 	srvclock_show(&sc, NEWER, T0);
 	assert_true(srvclock_went_back(&sc, NEWER, OLD, T0 - 1));
 	srvclock_show(&sc, YEAR_2100, T0);
@@ -144,7 +136,9 @@ static bool first_lookup_is_firm(struct world *w, uint32_t ctime)
 	return holds(w, "name");
 }
 
-static void test_firm_at_once(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_firm_at_once)
 {
 	struct world *w = *state;
 
@@ -152,7 +146,7 @@ static void test_firm_at_once(void **state)
 	assert_true(first_lookup_is_firm(w, 10));
 }
 
-static void test_newest_stays_provisional(void **state)
+TEST(test_newest_stays_provisional)
 {
 	struct world *w = *state;
 
@@ -161,7 +155,7 @@ static void test_newest_stays_provisional(void **state)
 }
 
 /* Anybody may set a file's other times. */
-static void test_only_ctime_counts(void **state)
+TEST(test_only_ctime_counts)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 10);
@@ -171,7 +165,7 @@ static void test_only_ctime_counts(void **state)
 	assert_false(first_lookup_is_firm(w, 10));
 }
 
-static void test_shown_after_sending_is_too_late(void **state)
+TEST(test_shown_after_sending_is_too_late)
 {
 	struct world *w = *state;
 	uint64_t sent_us = w->now_us;
@@ -183,7 +177,7 @@ static void test_shown_after_sending_is_too_late(void **state)
 	assert_false(holds(w, "name"));
 }
 
-static void test_another_file_system_proves_nothing(void **state)
+TEST(test_another_file_system_proves_nothing)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 100);
@@ -211,17 +205,17 @@ static bool first_lookup_in_whole_seconds(struct world *w, uint32_t other)
 }
 
 /* One tick later is not enough. */
-static void test_next_second(void **state)
+TEST(test_next_second)
 {
 	assert_false(first_lookup_in_whole_seconds(*state, 11));
 }
 
-static void test_second_after_next(void **state)
+TEST(test_second_after_next)
 {
 	assert_true(first_lookup_in_whole_seconds(*state, 12));
 }
 
-static void test_year_2100_of_one_file(void **state)
+TEST(test_year_2100_of_one_file)
 {
 	struct world *w = *state;
 
@@ -236,7 +230,7 @@ static bool clock_back(struct world *w)
 	return attrcache_find_fsys(w->caches->attr, 7)->clock_back;
 }
 
-static void test_changes_of_before_end_nothing(void **state)
+TEST(test_changes_of_before_end_nothing)
 {
 	struct world *w = *state;
 
@@ -250,7 +244,7 @@ static void test_changes_of_before_end_nothing(void **state)
 	assert_false(clock_back(w));
 }
 
-static void test_a_step_back_ends_the_belief(void **state)
+TEST(test_a_step_back_ends_the_belief)
 {
 	struct world *w = *state;
 
@@ -273,7 +267,7 @@ static void test_a_step_back_ends_the_belief(void **state)
 	assert_true(holds(w, "late"));
 }
 
-static void test_a_step_back_shows_in_own_changes(void **state)
+TEST(test_a_step_back_shows_in_own_changes)
 {
 	struct world *w = *state;
 
@@ -284,7 +278,7 @@ static void test_a_step_back_shows_in_own_changes(void **state)
 }
 
 /* The server did nothing, so it says nothing of its clock. */
-static void test_own_call_without_effect(void **state)
+TEST(test_own_call_without_effect)
 {
 	struct world *w = *state;
 
@@ -294,7 +288,7 @@ static void test_own_call_without_effect(void **state)
 	assert_false(clock_back(w));
 }
 
-static void test_other_file_systems_are_believed(void **state)
+TEST(test_other_file_systems_are_believed)
 {
 	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 100);
@@ -313,7 +307,7 @@ static void test_other_file_systems_are_believed(void **state)
 }
 
 /* Data that was kept as firm is of another version then. */
-static void test_data_of_before(void **state)
+TEST(test_data_of_before)
 {
 	struct world *w = *state;
 	struct data_version before, after;
@@ -324,36 +318,4 @@ static void test_data_of_before(void **state)
 	say_other(w, "changed", 50);
 	after = caches_data_version(w->caches, node_of(w, "other"));
 	assert_memory_not_equal(&before, &after, sizeof(before));
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nothing_shown_proves_nothing),
-	    cmocka_unit_test(test_only_what_was_shown_before_sending_counts),
-	    cmocka_unit_test(test_slack_and_grain),
-	    cmocka_unit_test(test_estimate),
-	    cmocka_unit_test(test_estimate_without_our_clock),
-	    cmocka_unit_test(test_busy_file_system),
-	    cmocka_unit_test(test_times_of_the_future_prove_nothing),
-	    cmocka_unit_test(test_own_ctime_that_goes_back),
-	    TEST(test_firm_at_once),
-	    TEST(test_newest_stays_provisional),
-	    TEST(test_only_ctime_counts),
-	    TEST(test_shown_after_sending_is_too_late),
-	    TEST(test_another_file_system_proves_nothing),
-	    TEST(test_next_second),
-	    TEST(test_second_after_next),
-	    TEST(test_year_2100_of_one_file),
-	    TEST(test_changes_of_before_end_nothing),
-	    TEST(test_a_step_back_ends_the_belief),
-	    TEST(test_a_step_back_shows_in_own_changes),
-	    TEST(test_own_call_without_effect),
-	    TEST(test_other_file_systems_are_believed),
-	    TEST(test_data_of_before),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

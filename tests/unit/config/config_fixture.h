@@ -3,14 +3,10 @@
 #ifndef FOREFETCH_TEST_CONFIG_FIXTURE_H
 #define FOREFETCH_TEST_CONFIG_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "config/config.h"
 
 static inline struct config *must_load(const char *text)

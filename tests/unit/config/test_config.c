@@ -97,12 +97,11 @@ static void check_sample(const struct config *cfg)
 	check_policy(&srv->policy);
 }
 
-static void test_sample(void **state)
+TEST(test_sample)
 {
 	struct config *cfg = must_load(sample);
 	const struct config_server *srv = &cfg->servers[0];
 
-	(void)state;
 	check_sample(cfg);
 	assert_string_equal(srv->address, "nas.example.org");
 	assert_int_equal(srv->allow.n, 1);
@@ -116,11 +115,10 @@ static void test_sample(void **state)
 }
 
 /* The defaults are what the sample shows. */
-static void test_defaults(void **state)
+TEST(test_defaults)
 {
 	struct config *cfg = must_load(NAS);
 
-	(void)state;
 	check_sample(cfg);
 	assert_int_equal(cfg->servers[0].allow.n, 2);
 	assert_int_equal(cfg->servers[0].noverrides, 0);
@@ -128,7 +126,7 @@ static void test_defaults(void **state)
 }
 
 /* Sections in any order; an override keeps what it says, whatever it is. */
-static void test_inherit(void **state)
+TEST(test_inherit)
 {
 	struct config *cfg =
 	    must_load("[export nas:/a b/]\n"
@@ -147,7 +145,6 @@ static void test_inherit(void **state)
 	const struct config_server *nas = config_server_find(cfg, "nas");
 	const struct config_server *other = config_server_find(cfg, "other");
 
-	(void)state;
 	assert_int_equal(cfg->reorder_rate, 0);
 	assert_int_equal(nas->policy.attr_timeout_us, 500000);
 	assert_int_equal(nas->noverrides, 2);
@@ -232,11 +229,10 @@ static const struct {
     {"offline = serve", "offline = serve"},
 };
 
-static void test_values(void **state)
+TEST(test_values)
 {
 	char text[512], want[256], err[CONFIG_ERR_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		struct config *cfg;
 		char *printed;
@@ -265,23 +261,21 @@ static void test_values(void **state)
 }
 
 /* In bytes a second, as before. */
-static void test_former_rate(void **state)
+TEST(test_former_rate)
 {
 	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1M\n" NAS);
 
-	(void)state;
 	assert_int_equal(cfg->reorder_rate, UINT64_C(8) << 20);
 	config_free(cfg);
 }
 
 /* What a former file may say can be printed and read again. */
-static void test_former_rate_is_printed(void **state)
+TEST(test_former_rate_is_printed)
 {
 	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1T\n" NAS);
 	char *printed = print(cfg);
 	struct config *again = must_load(printed);
 
-	(void)state;
 	assert_int_equal(again->reorder_rate, UINT64_C(8) << 40);
 	config_free(again);
 	free(printed);
@@ -289,14 +283,13 @@ static void test_former_rate_is_printed(void **state)
 }
 
 /* As many networks as somebody may list, over many lines. */
-static void test_many_networks(void **state)
+TEST(test_many_networks)
 {
 	char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	struct config *cfg;
 
-	(void)state;
 	fputs(NAS "allow = 127.0.0.0/8", out);
 	for (unsigned i = 0; i < 2000; i++)
 		fprintf(out, " \\\n\t10.%u.%u.0/24", i / 256, i % 256);
@@ -309,25 +302,23 @@ static void test_many_networks(void **state)
 }
 
 /* A byte order mark, lines that end as on another system. */
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
 	struct config *cfg = must_load("\xef\xbb\xbf[server nas]\r\n"
 				       "address = nas\r\n\r\n"
 				       "listen = 127.0.0.1:1");
 
-	(void)state;
 	assert_string_equal(cfg->servers[0].address, "nas");
 	assert_int_equal(cfg->servers[0].line, 1);
 	config_free(cfg);
 }
 
-static void test_print_loads(void **state)
+TEST(test_print_loads)
 {
 	struct config *cfg = must_load(sample);
 	char *first = print(cfg), *second;
 	struct config *again = must_load(first);
 
-	(void)state;
 	second = print(again);
 	assert_string_equal(first, second);
 	assert_int_equal(config_diff(cfg, again, NULL, NULL), 0);
@@ -337,13 +328,12 @@ static void test_print_loads(void **state)
 	config_free(again);
 }
 
-static void test_presets(void **state)
+TEST(test_presets)
 {
 	static const char *const names[] = {
 	    "wired", "wireless", "home", "build-farm"};
 	char path[512], err[CONFIG_ERR_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		const struct config_source source = {.file = path};
 		struct config *cfg;
@@ -358,14 +348,13 @@ static void test_presets(void **state)
 }
 
 /* The manual has a paragraph for every key of the table. */
-static void test_manual(void **state)
+TEST(test_manual)
 {
 	static const char path[] = FF_SOURCE_DIR "/docs/forefetch.conf.5";
 	FILE *in = fopen(path, "re");
 	static char text[65536];
 	char item[64];
 
-	(void)state;
 	assert_non_null(in);
 	text[fread(text, 1, sizeof(text) - 1, in)] = '\0';
 	fclose(in);
@@ -389,7 +378,7 @@ static bool allows(const struct config_server *srv, const char *peer)
 	return config_server_allows(srv, (struct sockaddr *)&in6);
 }
 
-static void test_allow(void **state)
+TEST(test_allow)
 {
 	struct config *cfg =
 	    must_load(NAS "allow = 127.0.0.0/8 10.1.2.0/23 192.0.2.7 fd00::/9 "
@@ -397,7 +386,6 @@ static void test_allow(void **state)
 	const struct config_server *srv = &cfg->servers[0];
 	struct sockaddr unix_peer = {.sa_family = AF_UNIX};
 
-	(void)state;
 	assert_true(allows(srv, "127.0.0.1"));
 	assert_true(allows(srv, "127.255.255.255"));
 	assert_true(allows(srv, "::ffff:127.0.0.1"));
@@ -464,11 +452,10 @@ static void note_change(void *ctx, const struct config_change *change)
 	    change->setting ? change->setting : "", change->fixed ? "!" : "");
 }
 
-static void test_diff(void **state)
+TEST(test_diff)
 {
 	struct config *old = must_load(NAS);
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
 		struct config *cfg = must_load(changes[i].text);
 		char text[256] = "";
@@ -481,14 +468,13 @@ static void test_diff(void **state)
 }
 
 /* What a server says for its exports is a change of the server only. */
-static void test_diff_exports(void **state)
+TEST(test_diff_exports)
 {
 	static const char export[] = NAS "[export nas:/x]\nprefetch = off\n"
 					 "[export nas:/y]\nprefetch = on\n";
 	struct config *old = must_load(export), *cfg;
 	char text[256] = "";
 
-	(void)state;
 	cfg = must_load(NAS "attr_timeout = 9s\n"
 			    "[export nas:/y]\nprefetch = on\n"
 			    "[export nas:/x]\nprefetch = off\n");
@@ -505,36 +491,12 @@ static void test_diff_exports(void **state)
 }
 
 /* The order of the servers in the file is of no account. */
-static void test_diff_order(void **state)
+TEST(test_diff_order)
 {
 	struct config *old = must_load(NAS OTHER);
 	struct config *cfg = must_load(OTHER NAS);
 
-	(void)state;
 	assert_int_equal(config_diff(old, cfg, NULL, NULL), 0);
 	config_free(old);
 	config_free(cfg);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_sample),
-	    cmocka_unit_test(test_defaults),
-	    cmocka_unit_test(test_inherit),
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_former_rate),
-	    cmocka_unit_test(test_former_rate_is_printed),
-	    cmocka_unit_test(test_many_networks),
-	    cmocka_unit_test(test_foreign),
-	    cmocka_unit_test(test_print_loads),
-	    cmocka_unit_test(test_presets),
-	    cmocka_unit_test(test_manual),
-	    cmocka_unit_test(test_allow),
-	    cmocka_unit_test(test_diff),
-	    cmocka_unit_test(test_diff_exports),
-	    cmocka_unit_test(test_diff_order),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -281,11 +281,10 @@ static const struct {
 	"ADDRESS/BITS, numeric"},
 };
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
 	char err[CONFIG_ERR_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		err[0] = '\0';
 		assert_null(
@@ -297,13 +296,12 @@ static void test_bad(void **state)
 }
 
 /* A name is never cut. */
-static void test_long_section(void **state)
+TEST(test_long_section)
 {
 	char text[4096], path[1200];
 	char err[CONFIG_ERR_MAX];
 	struct config *cfg;
 
-	(void)state;
 	memset(path, 'x', sizeof(path));
 	path[0] = '/';
 	path[1000] = '\0';
@@ -326,7 +324,7 @@ static struct config *load(const char *path, char *err, size_t errlen)
 	return config_load(&source, err, errlen);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	char path[] = "/tmp/test_config.XXXXXX", err[CONFIG_ERR_MAX];
 	char want[CONFIG_ERR_MAX];
@@ -334,7 +332,6 @@ static void test_files(void **state)
 	int fd = mkstemp(path);
 	struct config *cfg;
 
-	(void)state;
 	assert_true(fd >= 0);
 	assert_int_equal(write(fd, NAS, strlen(NAS)), strlen(NAS));
 	cfg = load(path, err, sizeof(err));
@@ -363,12 +360,11 @@ static void test_files(void **state)
 	assert_int_equal(strlen(err), 9);
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
 	char text[16384], err[CONFIG_ERR_MAX];
 	size_t n = 0;
 
-	(void)state;
 	for (int i = 0; i <= 64; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n,
 		    "[server s%d]\naddress = a\nlisten = 127.0.0.1:%d\n", i,
@@ -376,16 +372,4 @@ static void test_many(void **state)
 	assert_null(config_parse_string(text, "t", err, sizeof(err)));
 	assert_string_equal(err, "t:193: [server s64]: more than 64 servers");
 	config_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_long_section),
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

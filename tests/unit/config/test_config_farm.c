@@ -11,12 +11,11 @@
 /* Lines 1 and 2 of most texts here. */
 #define FARM "[farm]\nkey_file = /etc/forefetch.key\n"
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct config *cfg = must_load("[forefetch]\nlog_level = warn\n");
 	char *printed = print(cfg);
 
-	(void)state;
 	assert_null(cfg->farm.file);
 	assert_int_equal(cfg->farm.engine.n, 0);
 	assert_string_equal(cfg->farm.user, "");
@@ -37,11 +36,10 @@ static void check_presets(const struct config_farm *farm)
 }
 
 /* A section may stand there, and say nothing. */
-static void test_presets(void **state)
+TEST(test_presets)
 {
 	struct config *cfg = must_load("\n[farm]\n");
 
-	(void)state;
 	assert_string_equal(cfg->farm.file, "t");
 	assert_int_equal(cfg->farm.line, 2);
 	assert_int_equal(cfg->farm.engine.n, 0);
@@ -57,7 +55,7 @@ static void test_presets(void **state)
 	config_free(cfg);
 }
 
-static void test_all_keys(void **state)
+TEST(test_all_keys)
 {
 	struct config *cfg = must_load(
 	    "[farm]\n"
@@ -70,7 +68,6 @@ static void test_all_keys(void **state)
 	    "publish_cap = 10 MB/s\n");
 	const struct config_farm *farm = &cfg->farm;
 
-	(void)state;
 	assert_int_equal(farm->engine.n, 3);
 	assert_string_equal(farm->engine.list[0], "redis://10.0.0.1:7000");
 	assert_string_equal(farm->engine.list[1], "redis://10.0.0.2:7000");
@@ -117,9 +114,8 @@ static const struct {
 };
 
 /* What is printed reads the same, and prints so again. */
-static void test_values(void **state)
+TEST(test_values)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
 		char text[256], want[256], *first, *second;
 		struct config *cfg, *again;
@@ -246,11 +242,10 @@ static void check_bad(const char *text, const char *want)
 		fail_msg("%s\nnow:  %s\nwant: %s", text, err, want);
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
 	char text[256], want[CONFIG_ERR_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		snprintf(text, sizeof(text), FARM "%s\n", bad[i].line);
 		snprintf(want, sizeof(want), "t:3: [farm] %s", bad[i].err);
@@ -258,13 +253,12 @@ static void test_bad(void **state)
 	}
 }
 
-static void test_bad_section(void **state)
+TEST(test_bad_section)
 {
 	static const char missing[] =
 	    "t:1: [farm] key_file: the key is missing; \"forefetch farm key "
 	    "FILE\" makes such a file, which every machine of the farm needs";
 
-	(void)state;
 	check_bad("[farm]\nengine = redis://h\n", missing);
 	check_bad("[farm]\nengine = redis://h\nkey_file = none\n", missing);
 	check_bad("[farm]\n[farm]\n",
@@ -282,13 +276,12 @@ static void test_bad_section(void **state)
 	    "NAME]");
 }
 
-static void test_limits(void **state)
+TEST(test_limits)
 {
 	char text[4096] = FARM "engine =", err[CONFIG_ERR_MAX];
 	size_t n = strlen(text);
 	struct config *cfg;
 
-	(void)state;
 	for (int i = 0; i < 32; i++)
 		n += (size_t)snprintf(
 		    text + n, sizeof(text) - n, " redis://h%d", i);
@@ -339,9 +332,8 @@ static void check_diff(const char *was, const char *is, const char *want)
 	config_free(now);
 }
 
-static void test_diff(void **state)
+TEST(test_diff)
 {
-	(void)state;
 	check_diff("", "[farm]\n", "");
 	check_diff(FARM "engine = redis://h\n",
 	    "[forefetch]\n" FARM "engine = redis://h:6379/\n"
@@ -356,13 +348,12 @@ static void test_diff(void **state)
 }
 
 /* What is at work stays at work, and is freed with whoever has it last. */
-static void test_keep_fixed(void **state)
+TEST(test_keep_fixed)
 {
 	struct config *old = must_load(FARM "engine = redis://h\n");
 	struct config *now = must_load("");
 	char *printed;
 
-	(void)state;
 	config_keep_fixed(old, now);
 	config_free(old);
 	assert_int_equal(now->farm.engine.n, 1);
@@ -394,14 +385,13 @@ static void put(const char *path, const char *text)
 }
 
 /* It may stand in any file; messages name that one. */
-static void test_files(void **state)
+TEST(test_files)
 {
 	char dir[] = "/tmp/test_config_farm.XXXXXX", want[CONFIG_ERR_MAX];
 	char own[64], file[64], more[96], err[CONFIG_ERR_MAX] = "";
 	const struct config_source source = {.file = file};
 	struct config *cfg;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(own, sizeof(own), "%s/f.d", dir);
 	snprintf(file, sizeof(file), "%s/f.conf", dir);
@@ -432,22 +422,4 @@ static void test_files(void **state)
 	unlink(file);
 	rmdir(own);
 	rmdir(dir);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_presets),
-	    cmocka_unit_test(test_all_keys),
-	    cmocka_unit_test(test_values),
-	    cmocka_unit_test(test_bad),
-	    cmocka_unit_test(test_bad_section),
-	    cmocka_unit_test(test_limits),
-	    cmocka_unit_test(test_diff),
-	    cmocka_unit_test(test_keep_fixed),
-	    cmocka_unit_test(test_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,9 +3,6 @@
  * is said of those that cannot be. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "config/config.h"
 
 #define SERVER(name, port)                                                     \
@@ -108,7 +104,9 @@ static void refuses(struct place *p, const char *want)
 	assert_string_equal(p->err, text);
 }
 
-static void test_order(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_order)
 {
 	struct place *p = *state;
 
@@ -128,7 +126,7 @@ static void test_order(void **state)
 }
 
 /* Those of an editor, of a package manager, and a directory's own. */
-static void test_skipped(void **state)
+TEST(test_skipped)
 {
 	static const char *const names[] = {"ff.d/a.conf~", "ff.d/.a.conf",
 	    "ff.d/a.conf.dpkg-new", "ff.d/README", "ff.d/.conf", "ff.d/conf"};
@@ -140,7 +138,7 @@ static void test_skipped(void **state)
 	loads(p, "");
 }
 
-static void test_export_elsewhere(void **state)
+TEST(test_export_elsewhere)
 {
 	struct place *p = *state;
 
@@ -154,7 +152,7 @@ static void test_export_elsewhere(void **state)
 		   "[server src]");
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	struct place *p = *state;
 
@@ -184,7 +182,7 @@ static void test_errors(void **state)
 	    "[server nas]");
 }
 
-static void test_several_errors(void **state)
+TEST(test_several_errors)
 {
 	struct place *p = *state;
 
@@ -216,7 +214,7 @@ static void test_several_errors(void **state)
 	assert_int_equal(strlen(p->err), 9);
 }
 
-static void test_unreadable(void **state)
+TEST(test_unreadable)
 {
 	struct place *p = *state;
 
@@ -245,7 +243,7 @@ static void test_unreadable(void **state)
 	refuses(p, "@/ff.d/a\\x0a.conf:1: want KEY = VALUE");
 }
 
-static void test_owner(void **state)
+TEST(test_owner)
 {
 	static const char unsafe[] =
 	    "@/ff.d/a.conf: others may write to it; chmod go-w it";
@@ -275,7 +273,7 @@ static void test_owner(void **state)
 
 /* A file that an editor is about to write, or that is gone, is a mistake; what
  * mount made for this run may go. */
-static void test_again(void **state)
+TEST(test_again)
 {
 	struct place *p = *state;
 
@@ -296,7 +294,7 @@ static void test_again(void **state)
 	loads(p, "");
 }
 
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct place *p = *state;
 	char name[32];
@@ -309,23 +307,4 @@ static void test_many(void **state)
 	refuses(p, "@/ff.d: there are too many files *.conf in it");
 	unlink(in(p, name));
 	loads(p, "");
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_order),
-	    TEST(test_skipped),
-	    TEST(test_export_elsewhere),
-	    TEST(test_errors),
-	    TEST(test_several_errors),
-	    TEST(test_unreadable),
-	    TEST(test_owner),
-	    TEST(test_again),
-	    TEST(test_many),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
  * lines, long lists, and the line numbers of messages. */
 #include "config/config.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 #define NAS "[server nas]\naddress = nas\nlisten = 127.0.0.1:2050\n"
 
@@ -47,9 +44,8 @@ static void assert_exports(const char *text, const char *want)
 	config_free(cfg);
 }
 
-static void test_continued(void **state)
+TEST(test_continued)
 {
-	(void)state;
 	assert_exports(NAS "exports = /a \\\n/b\n", "/a /b");
 	assert_exports(NAS "exports = /a \\\n\t/b\t\\\n  /c", "/a /b /c");
 	assert_exports(NAS "exports = \\\n/a \\\n\\\n/b\n", "/a /b");
@@ -60,26 +56,23 @@ static void test_continued(void **state)
 	assert_exports(NAS "exports = /a \\\n\nsecure = no\n", "/a");
 }
 
-static void test_comments_between(void **state)
+TEST(test_comments_between)
 {
-	(void)state;
 	assert_exports(NAS "exports = /a \\\n# /b \\\n  ; /c\n/d\n", "/a /d");
 	assert_exports(NAS "# \\\nexports = /a\n", "/a");
 	assert_exports(NAS "exports = /a # \\\nsecure = no\n", "/a");
 }
 
 /* A path may end in a backslash, as it always could. */
-static void test_backslash_in_word(void **state)
+TEST(test_backslash_in_word)
 {
-	(void)state;
 	assert_exports(NAS "exports = /a\\\nsecure = no\n", "/a\\");
 	assert_exports(NAS "exports = /a\\ /b\n", "/a\\ /b");
 	assert_exports(NAS "exports = /a \\ # x\n/b\\\\\n", "/a /b\\\\");
 }
 
-static void test_line_numbers(void **state)
+TEST(test_line_numbers)
 {
-	(void)state;
 	/* Of a continued value, where it begins; of others, as an editor
 	 * counts. */
 	must_fail(NAS "allow = ::1 \\\n 10.0.0.0/8 \\\n x\n",
@@ -95,9 +88,8 @@ static void test_line_numbers(void **state)
 	must_fail("\xef\xbb\xbf\n\r\nx\n", "t:3: want KEY = VALUE");
 }
 
-static void test_nothing_follows(void **state)
+TEST(test_nothing_follows)
 {
-	(void)state;
 	must_fail(NAS "exports = /a \\",
 	    "t:4: [server nas]: nothing follows the '\\'");
 	must_fail(NAS "exports = /a \\\n",
@@ -109,12 +101,11 @@ static void test_nothing_follows(void **state)
 }
 
 /* 10 KiB in one line, and in a line for each path. */
-static void test_long_list(void **state)
+TEST(test_long_list)
 {
 	char text[16384], printed[16384];
 	const char *const between[] = {" ", " \\\n\t"};
 
-	(void)state;
 	for (size_t k = 0; k < 2; k++) {
 		size_t n = (size_t)snprintf(
 		    text, sizeof(text), NAS "exports = /export/0000");
@@ -139,7 +130,7 @@ static void test_long_list(void **state)
 }
 
 /* What does not fit is an error, never a shorter value. */
-static void test_too_long(void **state)
+TEST(test_too_long)
 {
 	enum { MOST = 65536, KEY = 7, WORD = 9 };
 	static char text[80000];
@@ -148,7 +139,6 @@ static void test_too_long(void **state)
 	size_t words = (MOST - KEY) / WORD;
 	struct config *cfg;
 
-	(void)state;
 	for (size_t i = 0; i < words; i++)
 		n += (size_t)snprintf(text + n, sizeof(text) - n, " 10.1.2.3");
 	strcpy(text + n, " # the comment does not count\n");
@@ -162,11 +152,10 @@ static void test_too_long(void **state)
 	    "at most)"));
 }
 
-static void test_long_word(void **state)
+TEST(test_long_word)
 {
 	char text[2048], path[1101] = "/", err[CONFIG_ERR_MAX];
 
-	(void)state;
 	memset(path + 1, 'x', sizeof(path) - 2);
 	for (size_t len = 1100; len > 1000; len--) {
 		struct config *cfg;
@@ -182,20 +171,4 @@ static void test_long_word(void **state)
 			assert_non_null(strstr(err, "too long"));
 		config_free(cfg);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_continued),
-	    cmocka_unit_test(test_comments_between),
-	    cmocka_unit_test(test_backslash_in_word),
-	    cmocka_unit_test(test_line_numbers),
-	    cmocka_unit_test(test_nothing_follows),
-	    cmocka_unit_test(test_long_list),
-	    cmocka_unit_test(test_too_long),
-	    cmocka_unit_test(test_long_word),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

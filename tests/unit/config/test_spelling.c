@@ -2,17 +2,14 @@
 /* How far a word is from another one. */
 #include "config/spelling.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
-static void test_distance(void **state)
+TEST(test_distance)
 {
 	static const char x33[] = "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx";
 
-	(void)state;
 	assert_int_equal(spelling_distance("", ""), 0);
 	assert_int_equal(spelling_distance("", "ab"), 2);
 	assert_int_equal(spelling_distance("ab", ""), 2);
@@ -27,13 +24,4 @@ static void test_distance(void **state)
 	assert_int_equal(spelling_distance(x33 + 1, x33 + 2), 1);
 	assert_true(spelling_distance(x33, "x") == SIZE_MAX);
 	assert_true(spelling_distance("x", x33) == SIZE_MAX);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_distance),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

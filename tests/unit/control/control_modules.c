@@ -5,13 +5,10 @@
  * the fixture itself.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "control/control_fixture.h"
 #include "control/control_modules.h"

@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What goes on now: whose rows somebody is told, names, and bounds. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "control/control.h"
 #include "control/control_activity.h"
@@ -154,10 +151,11 @@ static int begin(void **state)
 	return 0;
 }
 
+FIXTURE(begin, NULL);
+
 /* Root and the daemon's user are told of all, others of their own. */
-static void test_whose(void **state)
+TEST(test_whose)
 {
-	(void)state;
 	forefetch__response__free_unpacked(ask(0, "", false), NULL);
 	assert_int_equal(w.uid, 0);
 	forefetch__response__free_unpacked(ask(OTHER, "", false), NULL);
@@ -166,12 +164,11 @@ static void test_whose(void **state)
 	assert_int_equal(w.uid, 0);
 }
 
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	Forefetch__Response *res = ask(OTHER, "", false);
 	const Forefetch__ServerActivity *srv;
 
-	(void)state;
 	assert_int_equal(
 	    res->result_case, FOREFETCH__RESPONSE__RESULT_ACTIVITY);
 	assert_int_equal(res->activity->n_servers, 2);
@@ -191,11 +188,10 @@ static void test_rows(void **state)
 }
 
 /* A server in each turn of the loop. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	Forefetch__Response *res = ask(OTHER, "", false);
 
-	(void)state;
 	assert_int_equal(w.turns, 2);
 	forefetch__response__free_unpacked(res, NULL);
 	w.turns = 0;
@@ -204,12 +200,11 @@ static void test_turns(void **state)
 }
 
 /* They are looked up with the rights of whoever asks, in several turns. */
-static void test_names(void **state)
+TEST(test_names)
 {
 	Forefetch__Response *res = ask(OTHER, "nas", true);
 	const Forefetch__ServerActivity *srv = res->activity->servers[0];
 
-	(void)state;
 	assert_int_equal(w.steps, 4);
 	assert_int_equal(w.named_for, OTHER);
 	assert_int_equal(res->activity->n_servers, 1);
@@ -219,11 +214,10 @@ static void test_names(void **state)
 	forefetch__response__free_unpacked(res, NULL);
 }
 
-static void test_errors(void **state)
+TEST(test_errors)
 {
 	Forefetch__Response *res = ask(0, "none", false);
 
-	(void)state;
 	assert_int_equal(
 	    res->error->code, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
 	forefetch__response__free_unpacked(res, NULL);
@@ -235,11 +229,10 @@ static void test_errors(void **state)
 }
 
 /* Nothing is configured yet. */
-static void test_no_server(void **state)
+TEST(test_no_server)
 {
 	Forefetch__Response *res;
 
-	(void)state;
 	w.servers = 0;
 	res = ask(0, "", false);
 	assert_int_equal(res->activity->n_servers, 0);
@@ -249,30 +242,14 @@ static void test_no_server(void **state)
 	forefetch__response__free_unpacked(res, NULL);
 }
 
-static void test_most(void **state)
+TEST(test_most)
 {
 	Forefetch__Response *res;
 
-	(void)state;
 	w.rows = PREFETCH_SHOW_MAX;
 	res = ask(0, "nas", true);
 	assert_int_equal(res->activity->servers[0]->n_ahead, 64);
 	assert_int_equal(res->activity->servers[0]->n_outcomes, 64);
 	assert_int_equal(res->activity->servers[0]->n_mounts, 64);
 	forefetch__response__free_unpacked(res, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(test_whose, begin),
-	    cmocka_unit_test_setup(test_rows, begin),
-	    cmocka_unit_test_setup(test_turns, begin),
-	    cmocka_unit_test_setup(test_names, begin),
-	    cmocka_unit_test_setup(test_errors, begin),
-	    cmocka_unit_test_setup(test_no_server, begin),
-	    cmocka_unit_test_setup(test_most, begin),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What a server was worth to its clients, over restarts. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "base/statedir.h"
@@ -34,11 +31,10 @@ static void assert_sums(
 
 /* ---- the line ----------------------------------------------------------- */
 
-static void test_days(void **state)
+TEST(test_days)
 {
 	struct balance_kept kept = {0};
 
-	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		struct balance_sums news = sums(20270101 + i, i + 1);
 
@@ -52,14 +48,13 @@ static void test_days(void **state)
 }
 
 /* A clock that was wrong takes nothing away. */
-static void test_clock_set_back(void **state)
+TEST(test_clock_set_back)
 {
 	static const uint64_t days[] = {20270105, 20990101, 20270106, 20270104};
 	static const uint64_t sorted[] = {
 	    20270104, 20270105, 20270106, 20990101};
 	struct balance_kept kept = {0};
 
-	(void)state;
 	for (size_t i = 0; i < 4; i++) {
 		struct balance_sums news = sums(days[i], 1);
 
@@ -81,12 +76,11 @@ static void test_clock_set_back(void **state)
 	assert_int_equal(kept.days[0].calls, 6);
 }
 
-static void test_line(void **state)
+TEST(test_line)
 {
 	struct balance_kept kept = {0}, again;
 	char text[BALANCE_TEXT_MAX], bad[BALANCE_TEXT_MAX];
 
-	(void)state;
 	for (uint64_t i = 0; i < BALANCE_DAYS; i++) {
 		struct balance_sums news =
 		    sums(UINT32_MAX - 99 + i, UINT64_MAX / 200);
@@ -178,12 +172,11 @@ static void spoil(const char *path)
 	assert_int_equal(fclose(f), 0);
 }
 
-static void test_restarts(void **state)
+TEST(test_restarts)
 {
 	char dir[] = "/tmp/forefetch-balance.XXXXXX", path[64], cmd[64];
 	struct run r;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	run_begin(&r, dir, true);
 	work(&r, 10);
@@ -217,16 +210,4 @@ static void test_restarts(void **state)
 	run_end(&r);
 	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
 	assert_int_equal(system(cmd), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_days),
-	    cmocka_unit_test(test_clock_set_back),
-	    cmocka_unit_test(test_line),
-	    cmocka_unit_test(test_restarts),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

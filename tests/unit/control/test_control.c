@@ -2,16 +2,13 @@
 /* The control socket: what is asked is answered; the socket file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "control/control.h"
 #include "control/control_fixture.h"
@@ -76,7 +73,9 @@ static void check_caches(const Forefetch__ServerStatus *srv)
 	assert_true(srv->caches->disk_on);
 }
 
-static void test_status(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_status)
 {
 	struct fixture *fx = *state;
 	Forefetch__Response *res;
@@ -120,7 +119,7 @@ static void check_calls(const Forefetch__CallStats *call)
 		    call->n_histogram + 64);
 }
 
-static void test_stats(void **state)
+TEST(test_stats)
 {
 	struct metrics_call call = {.bytes_in = 120, .bytes_out = 130};
 	struct fixture *fx = *state;
@@ -163,7 +162,7 @@ static void test_stats(void **state)
 
 /* It is answered when the daemon says that it is over; others are served
  * meanwhile. */
-static void test_reload(void **state)
+TEST(test_reload)
 {
 	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
@@ -185,7 +184,7 @@ static void test_reload(void **state)
 	close(fd);
 }
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct fixture *fx = *state;
 	Forefetch__Response *res;
@@ -220,7 +219,7 @@ static void test_flush(void **state)
 	close(fd);
 }
 
-static void test_compact(void **state)
+TEST(test_compact)
 {
 	struct fixture *fx = *state;
 	const Forefetch__CompactedServer *srv;
@@ -268,7 +267,7 @@ static void test_compact(void **state)
 	close(fd);
 }
 
-static void test_filter(void **state)
+TEST(test_filter)
 {
 	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
@@ -283,7 +282,7 @@ static void test_filter(void **state)
 	close(fd);
 }
 
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
@@ -299,7 +298,7 @@ static void test_byte_by_byte(void **state)
 }
 
 /* The writing end closed: the answer still comes. */
-static void test_half_closed(void **state)
+TEST(test_half_closed)
 {
 	struct fixture *fx = *state;
 	int fd = client_open(fx);
@@ -314,7 +313,7 @@ static void test_half_closed(void **state)
 }
 
 /* Two clients that ask without end: one turn in 5 ms, by turns. */
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct fixture *fx = *state;
 	int fds[2] = {client_open(fx), client_open(fx)};
@@ -334,7 +333,7 @@ static void test_turns(void **state)
 }
 
 /* What is long is left out, not the answer. */
-static void test_long_status(void **state)
+TEST(test_long_status)
 {
 	struct fixture *fx = *state;
 	Forefetch__Response *res;
@@ -363,7 +362,7 @@ static void test_long_status(void **state)
 
 /* The socket file. */
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	struct fixture *fx = *state;
 	struct stat st;
@@ -377,7 +376,7 @@ static void test_file(void **state)
 	assert_int_equal(st.st_mode & 0777, 0755);
 }
 
-static void test_living(void **state)
+TEST(test_living)
 {
 	struct fixture *fx = *state;
 	int fd;
@@ -391,7 +390,7 @@ static void test_living(void **state)
 	close(fd);
 }
 
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct fixture *fx = *state;
@@ -410,7 +409,7 @@ static void test_stale(void **state)
 }
 
 /* Another daemon has put its socket there meanwhile: it stays. */
-static void test_replaced(void **state)
+TEST(test_replaced)
 {
 	struct fixture *fx = *state;
 	struct control *first = fx->control;
@@ -426,7 +425,7 @@ static void test_replaced(void **state)
 	close(fd);
 }
 
-static void test_bad_paths(void **state)
+TEST(test_bad_paths)
 {
 	struct fixture *fx = *state;
 	char saved[sizeof(fx->path)], file[64];
@@ -452,29 +451,4 @@ static void test_bad_paths(void **state)
 	assert_int_equal(errno, ENAMETOOLONG);
 	unlink(file);
 	strcpy(fx->path, saved);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_status),
-	    TEST(test_stats),
-	    TEST(test_reload),
-	    TEST(test_flush),
-	    TEST(test_compact),
-	    TEST(test_filter),
-	    TEST(test_byte_by_byte),
-	    TEST(test_half_closed),
-	    TEST(test_turns),
-	    TEST(test_long_status),
-	    TEST(test_file),
-	    TEST(test_living),
-	    TEST(test_stale),
-	    TEST(test_replaced),
-	    TEST(test_bad_paths),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

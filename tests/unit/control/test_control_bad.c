@@ -1,19 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The control socket and clients that are wrong, slow or too many. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/un.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "control/control.h"
 #include "control/control_fixture.h"
 
-static void test_wrong_requests(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_wrong_requests)
 {
 	static const uint8_t empty[4] = {0};
 	static const uint8_t garbage[] = {0, 0, 0, 3, 0xff, 0xff, 0xff};
@@ -47,7 +46,7 @@ static void test_wrong_requests(void **state)
 	close(fd);
 }
 
-static void test_oversized(void **state)
+TEST(test_oversized)
 {
 	const uint32_t max = CONTROL_REQUEST_MAX;
 	uint8_t head[4] = {0, (uint8_t)(max >> 16), (uint8_t)(max >> 8), 0};
@@ -78,7 +77,7 @@ static void test_oversized(void **state)
 }
 
 /* Half a message, even if it trickles, has 10 s; an idle client has time. */
-static void test_slow(void **state)
+TEST(test_slow)
 {
 	struct fixture *fx = *state;
 	int idle = client_open(fx), half = client_open(fx);
@@ -106,7 +105,7 @@ static void test_slow(void **state)
 	close(slow);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	struct fixture *fx = *state;
 	int fds[CONTROL_CLIENTS_MAX], fd, i;
@@ -129,7 +128,7 @@ static void test_too_many(void **state)
 }
 
 /* One user cannot take all the places. */
-static void test_too_many_of_one(void **state)
+TEST(test_too_many_of_one)
 {
 	struct fixture *fx = *state;
 	int fds[CONTROL_UID_MAX + 1], i, fd;
@@ -170,7 +169,7 @@ static int client_open_as(struct fixture *fx, uid_t uid)
 
 /* A user without trees has the daemon look for their names, which takes as
  * long as it takes; that of root goes on beside it. */
-static void test_long_work_of_many(void **state)
+TEST(test_long_work_of_many)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
@@ -208,7 +207,7 @@ static void test_long_work_of_many(void **state)
 }
 
 /* Who asks nothing for a minute goes, unless something of his is under way. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
@@ -240,7 +239,7 @@ static void test_idle(void **state)
 }
 
 /* Numbers are for everybody; the caches are root's and the daemon's. */
-static void test_flush_by_others(void **state)
+TEST(test_flush_by_others)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
 	struct fixture *fx = *state;
@@ -269,7 +268,7 @@ static void test_flush_by_others(void **state)
 }
 
 /* Clients that send noise, cut off anywhere; one that does not is served. */
-static void test_noise(void **state)
+TEST(test_noise)
 {
 	struct fixture *fx = *state;
 	int good = client_open(fx), fd, i, k;
@@ -297,7 +296,7 @@ static void test_noise(void **state)
 }
 
 /* A client that never reads is not served for ever, and is closed. */
-static void test_unread(void **state)
+TEST(test_unread)
 {
 	struct fixture *fx = *state;
 	int fd = client_open(fx), other = client_open(fx), i;
@@ -317,24 +316,4 @@ static void test_unread(void **state)
 	expect_status(fx, other);
 	close(fd);
 	close(other);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_wrong_requests),
-	    TEST(test_oversized),
-	    TEST(test_slow),
-	    TEST(test_too_many),
-	    TEST(test_too_many_of_one),
-	    TEST(test_long_work_of_many),
-	    TEST(test_idle),
-	    TEST(test_flush_by_others),
-	    TEST(test_noise),
-	    TEST(test_unread),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,11 @@
 /* What the control socket tells of a farm, and who may have it checked and
  * emptied. Its engine is one that answers as an empty Redis does. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -147,9 +144,11 @@ static void assert_text(const ProtobufCBinaryData *b, const char *text)
 	assert_memory_equal(b->data, text, b->len);
 }
 
+FIXTURE(set_up, tear_down);
+
 /* ---- status ------------------------------------------------------------- */
 
-static void test_status(void **state)
+TEST(test_status)
 {
 	struct farm_fixture *fx = *state;
 	struct arena a = {0};
@@ -175,7 +174,7 @@ static void test_status(void **state)
 }
 
 /* What happens to the engine shows, and so do questions. */
-static void test_counters(void **state)
+TEST(test_counters)
 {
 	struct farm_fixture *fx = *state;
 	struct arena a = {0};
@@ -203,7 +202,7 @@ static void test_counters(void **state)
 	fx->fake = fake_new(fx->base);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
 	struct farm_fixture *fx = *state;
 	struct arena a = {0};
@@ -221,7 +220,7 @@ static void test_off(void **state)
 /* ---- check and flush ---------------------------------------------------- */
 
 /* The engine says OK to what it is given, and has none of it afterwards. */
-static void test_check(void **state)
+TEST(test_check)
 {
 	struct farm_fixture *fx = *state;
 	Forefetch__Response *res;
@@ -258,7 +257,7 @@ static void test_check(void **state)
 }
 
 /* It waits while others' work goes on, and ends with its connection. */
-static void test_check_is_work(void **state)
+TEST(test_check_is_work)
 {
 	struct farm_fixture *fx = *state;
 	struct control_session s = {.may_work = false};
@@ -278,7 +277,7 @@ static void test_check_is_work(void **state)
 		turn(fx);
 }
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct farm_fixture *fx = *state;
 	Forefetch__Response *res;
@@ -311,7 +310,7 @@ static void test_flush(void **state)
 	assert_int_equal(fake_asked(fx->fake, "SCAN"), 1);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct farm_fixture *fx = *state;
 	struct farm *farm = fx->farm;
@@ -328,21 +327,4 @@ static void test_refused(void **state)
 	expect_error(ask(fx, 0, FLUSH), FOREFETCH__ERROR_CODE__FAILED);
 	fx->farm = farm;
 	assert_int_equal(fake_asked(fx->fake, "SCAN"), asked);
-}
-
-#define WITH_FARM(test) cmocka_unit_test_setup_teardown(test, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    WITH_FARM(test_status),
-	    WITH_FARM(test_counters),
-	    WITH_FARM(test_off),
-	    WITH_FARM(test_check),
-	    WITH_FARM(test_check_is_work),
-	    WITH_FARM(test_flush),
-	    WITH_FARM(test_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

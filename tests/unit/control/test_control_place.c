@@ -2,12 +2,9 @@
 /* Commands about places, access trees and traces, and what ends with their
  * connection. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "config/exportpath.h"
 #include "control/control.h"
 #include "control/control_fixture.h"
@@ -55,7 +52,9 @@ static void expect_warmed(struct fixture *fx, int fd)
 	response_free(res);
 }
 
-static void test_warm(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_warm)
 {
 	struct fixture *fx = *state;
 	Forefetch__Place p = place("a/b");
@@ -89,7 +88,7 @@ static void test_warm(void **state)
 	assert_int_equal(fx->walks, 0);
 }
 
-static void test_bad_places(void **state)
+TEST(test_bad_places)
 {
 	static const struct {
 		int error;
@@ -126,11 +125,10 @@ static void test_bad_places(void **state)
 	pass(fx, 10);
 }
 
-static void test_paths(void **state)
+TEST(test_paths)
 {
 	static char name[257];
 
-	(void)state;
 	memset(name, 'x', 256);
 	assert_true(exportpath_below_ok(""));
 	assert_true(exportpath_below_ok("a"));
@@ -144,7 +142,7 @@ static void test_paths(void **state)
 	assert_true(exportpath_below_ok(name + 1));
 }
 
-static void test_explain(void **state)
+TEST(test_explain)
 {
 	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
@@ -231,7 +229,7 @@ static uint64_t first_tree(struct fixture *fx, int fd)
 	return id;
 }
 
-static void test_trees(void **state)
+TEST(test_trees)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
 	struct fixture *fx = *state;
@@ -263,7 +261,7 @@ static void test_trees(void **state)
 	close(fd);
 }
 
-static void test_carry(void **state)
+TEST(test_carry)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
 	struct fixture *fx = *state;
@@ -304,7 +302,7 @@ static void test_carry(void **state)
 	close(fd);
 }
 
-static void test_bad_imports(void **state)
+TEST(test_bad_imports)
 {
 	static uint8_t part[60000];
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
@@ -337,7 +335,7 @@ static void test_bad_imports(void **state)
 }
 
 /* A client goes away at any moment of its import. */
-static void test_import_abandoned(void **state)
+TEST(test_import_abandoned)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
@@ -399,7 +397,7 @@ static void send_pin(int fd, Forefetch__PinAction action, Forefetch__Place *p,
 }
 
 /* What the list is made of: tests/hostile/test_pin.py. */
-static void test_pin(void **state)
+TEST(test_pin)
 {
 	struct fixture *fx = *state;
 	Forefetch__Place p = place("a/b");
@@ -450,7 +448,7 @@ static void send_hint(int fd, Forefetch__Place *p, size_t n)
 	send_request(fd, &request);
 }
 
-static void test_bad_hints(void **state)
+TEST(test_bad_hints)
 {
 	static const struct {
 		int error;
@@ -482,7 +480,7 @@ static void test_bad_hints(void **state)
 	pass(fx, 10);
 }
 
-static void test_trace(void **state)
+TEST(test_trace)
 {
 	struct fixture *fx = *state;
 	Forefetch__Response *res;
@@ -514,7 +512,7 @@ static void test_trace(void **state)
 }
 
 /* What nobody takes is bounded, and so is the number of traces. */
-static void test_trace_bounds(void **state)
+TEST(test_trace_bounds)
 {
 	struct tracer_trace *traces[TRACER_TRACES_MAX];
 	struct fixture *fx = *state;
@@ -539,26 +537,4 @@ static void test_trace_bounds(void **state)
 	assert_int_equal(how, TRACER_STOPPED);
 	for (int i = 0; i < TRACER_TRACES_MAX; i++)
 		tracer_end(traces[i]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_warm),
-	    TEST(test_bad_places),
-	    TEST(test_paths),
-	    TEST(test_explain),
-	    TEST(test_trees),
-	    TEST(test_carry),
-	    TEST(test_bad_imports),
-	    TEST(test_import_abandoned),
-	    TEST(test_pin),
-	    TEST(test_bad_hints),
-	    TEST(test_trace),
-	    TEST(test_trace_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

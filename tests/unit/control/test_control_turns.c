@@ -5,12 +5,9 @@
  * that has left is freed, so that AddressSanitizer sees who still uses it.
  */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/iopool.h"
 #include "cache/caches.h"
 #include "control/control.h"
@@ -472,12 +469,11 @@ static void drop_servers(void)
 		fake_free(take(0));
 }
 
-static void test_servers_change_between_turns(void **state)
+TEST(test_servers_change_between_turns)
 {
 	Forefetch__Response *res;
 	unsigned turns;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
 		for (int what = 0; what < CHANGES; what++) {
 			for (turns = 1;; turns++) {
@@ -494,13 +490,4 @@ static void test_servers_change_between_turns(void **state)
 			if (turns < 2)
 				fail_msg("%s takes one turn", commands[i].name);
 		}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_servers_change_between_turns),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

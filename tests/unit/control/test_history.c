@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The samples of the last hour: what happened in each, and that old ones go. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -57,7 +54,9 @@ static const struct history_sample *take(struct fixture *f)
 	return history_at(f->h, history_count(f->h) - 1);
 }
 
-static void test_a_sample_is_what_was_new(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_a_sample_is_what_was_new)
 {
 	struct fixture *f = *state;
 	struct metrics_call call = {
@@ -90,7 +89,7 @@ static void test_a_sample_is_what_was_new(void **state)
 	assert_int_equal(s->base_us, 40000);
 }
 
-static void test_demand_is_what_was_not_fetched_ahead(void **state)
+TEST(test_demand_is_what_was_not_fetched_ahead)
 {
 	struct fixture *f = *state;
 	struct metrics_call reply = {.bytes_in = 1000};
@@ -107,7 +106,7 @@ static void test_demand_is_what_was_not_fetched_ahead(void **state)
 	assert_int_equal(s->unused_bytes, 50);
 }
 
-static void test_an_hour_is_kept(void **state)
+TEST(test_an_hour_is_kept)
 {
 	struct fixture *f = *state;
 
@@ -124,7 +123,7 @@ static void test_an_hour_is_kept(void **state)
 	    UINT64_C(3600000000) - HISTORY_STEP_US);
 }
 
-static void test_saved_today(void **state)
+TEST(test_saved_today)
 {
 	struct fixture *f = *state;
 
@@ -146,7 +145,7 @@ static void test_saved_today(void **state)
 
 /* Whoever asks sees all until now; a link that gets slower takes nothing back,
  * and its round trip does not count for calls of before. */
-static void test_saved_until_now(void **state)
+TEST(test_saved_until_now)
 {
 	struct fixture *f = *state;
 	struct metrics_call call = {.latency_us = 3000};
@@ -176,7 +175,7 @@ static void add_calls(struct fixture *f, unsigned n, uint64_t latency_us)
 
 /* A link as fast as this machine spares nobody anything, however long replies
  * stood in the queues that the daemon makes itself. */
-static void test_nothing_is_saved_on_a_fast_link(void **state)
+TEST(test_nothing_is_saved_on_a_fast_link)
 {
 	struct fixture *f = *state;
 	const struct history_sample *s;
@@ -195,7 +194,7 @@ static void test_nothing_is_saved_on_a_fast_link(void **state)
 }
 
 /* On a distant one the hop is little, and counts all the same. */
-static void test_what_is_passed_on_takes_longer(void **state)
+TEST(test_what_is_passed_on_takes_longer)
 {
 	struct fixture *f = *state;
 	const struct history_sample *s;
@@ -214,25 +213,4 @@ static void test_what_is_passed_on_takes_longer(void **state)
 	s = take(f);
 	assert_int_equal(s->saved_us, 8 * DIRECT);
 	assert_int_equal(s->added_us, 2 * HOP);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		test_a_sample_is_what_was_new, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_demand_is_what_was_not_fetched_ahead, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_an_hour_is_kept, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_saved_today, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_saved_until_now, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_nothing_is_saved_on_a_fast_link, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_what_is_passed_on_takes_longer, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What the control program prints: JSON, units, bytes of unknown origin. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "commands/hint_line.h"
 #include "control/control.pb-c.h"
 #include "control/protocol.h"
@@ -41,7 +37,7 @@ static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 	free(text);
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	static const struct {
 		const char *bytes;
@@ -64,7 +60,6 @@ static void test_json(void **state)
 	};
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
 		expect_json(
 		    (const uint8_t *)rows[i].bytes, rows[i].len, rows[i].want);
@@ -91,14 +86,13 @@ static void expect_message(const void *message, const char *want)
 }
 
 /* Fields have their names; what is not known is null. */
-static void test_messages(void **state)
+TEST(test_messages)
 {
 	Forefetch__UpstreamStatus up = FOREFETCH__UPSTREAM_STATUS__INIT;
 	Forefetch__Tree tree = FOREFETCH__TREE__INIT;
 	Forefetch__CompactedServer end = FOREFETCH__COMPACTED_SERVER__INIT;
 	char *text;
 
-	(void)state;
 	up.state = FOREFETCH__STATE__CONNECTING;
 	expect_message(&up, "{\"state\":\"connecting\",\"local_port\":null,"
 			    "\"srtt_us\":null,\"in_flight\":0,\"queued\":0}");
@@ -121,7 +115,7 @@ static void test_messages(void **state)
 }
 
 /* Buckets are arrays, counters an object. */
-static void test_stats(void **state)
+TEST(test_stats)
 {
 	uint64_t buckets[] = {1, 2, 3, 4, 5, UINT64_MAX};
 	Forefetch__CallStats call = FOREFETCH__CALL_STATS__INIT;
@@ -130,7 +124,6 @@ static void test_stats(void **state)
 	Forefetch__Counter *counters[] = {&counter};
 	Forefetch__ServerStats srv = FOREFETCH__SERVER_STATS__INIT;
 
-	(void)state;
 	call.side = FOREFETCH__SIDE__UPSTREAM;
 	call.procedure = "LOOKUP";
 	call.histogram = buckets;
@@ -167,7 +160,7 @@ static void expect_put(const void *message, const char *text, const char *want)
 }
 
 /* Text that is made of the fields of a message. */
-static void test_put(void **state)
+TEST(test_put)
 {
 	Forefetch__MountStatus mount = FOREFETCH__MOUNT_STATUS__INIT;
 	Forefetch__ServerStatus srv = FOREFETCH__SERVER_STATUS__INIT;
@@ -176,7 +169,6 @@ static void test_put(void **state)
 	Forefetch__Counter *gauges[] = {&counter};
 	Forefetch__ServerStats stats = FOREFETCH__SERVER_STATS__INIT;
 
-	(void)state;
 	srv.state = FOREFETCH__STATE__UP;
 	srv.name.data = (uint8_t *)"n\x1b";
 	srv.name.len = 2;
@@ -207,13 +199,12 @@ static void test_put(void **state)
 	assert_int_equal(ctl_number(&stats, "other"), 0);
 }
 
-static void test_text(void **state)
+TEST(test_text)
 {
 	char buf[CTL_TEXT_MAX], *text;
 	size_t size;
 	FILE *out;
 
-	(void)state;
 	assert_string_equal(ctl_text_us(buf, 0), "0 us");
 	assert_string_equal(ctl_text_us(buf, 999), "999 us");
 	assert_string_equal(ctl_text_us(buf, 1000), "1.00 ms");
@@ -267,11 +258,10 @@ static bool find(const char *path, struct ctl_place *out)
 	return found;
 }
 
-static void test_mounts(void **state)
+TEST(test_mounts)
 {
 	static struct ctl_place at;
 
-	(void)state;
 	assert_true(find("/mnt/a/x/y", &at));
 	assert_string_equal(at.listen, "127.0.0.1:2050");
 	assert_string_equal(at.export, "/srv/a");
@@ -298,11 +288,10 @@ static void check_plain(const char *path, const char *want)
 	free(plain);
 }
 
-static void test_plain(void **state)
+TEST(test_plain)
 {
 	char *here = getcwd(NULL, 0), *below = ctl_path_plain("x/./y/../z");
 
-	(void)state;
 	check_plain("/", "/");
 	check_plain("//a///b/", "/a/b");
 	check_plain("/a/./b/../c", "/a/c");
@@ -328,14 +317,13 @@ static void check_line(
 	assert_true(line.length == length);
 }
 
-static void test_hint_lines(void **state)
+TEST(test_hint_lines)
 {
 	static const char *const bad[] = {"a 18446744073709551615 1",
 	    "a 0 18446744073709551616", "a 16777216T 1", "a 0 99999999999999G"};
 	struct hint_line line;
 	char copy[64];
 
-	(void)state;
 	check_line("a", "a", 0, 0);
 	check_line("a b", "a b", 0, 0);
 	check_line("a 1 2", "a", 1, 2);
@@ -363,17 +351,6 @@ static void test_hint_lines(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_json),
-	    cmocka_unit_test(test_messages),
-	    cmocka_unit_test(test_stats),
-	    cmocka_unit_test(test_put),
-	    cmocka_unit_test(test_text),
-	    cmocka_unit_test(test_mounts),
-	    cmocka_unit_test(test_plain),
-	    cmocka_unit_test(test_hint_lines),
-	};
-
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unittest_run(NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forefetch trees merge FILE... -o OUT. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "commands/command_list.h"
 #include "predictor/persist/trees.h"
 
@@ -133,7 +130,9 @@ static int merge(struct files *f, int n)
 	return trees_merge(&opt);
 }
 
-static void test_merge(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_merge)
 {
 	struct files *f = *state;
 
@@ -151,7 +150,7 @@ static void test_merge(void **state)
 	assert_int_equal(trees_in(f->out, 20), trees_in(f->b, 20));
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct files *f = *state;
 	struct stat st;
@@ -177,14 +176,4 @@ static void test_refused(void **state)
 	assert_int_equal(stat(f->out, &st), 0);
 	assert_int_equal(st.st_size, 3);
 	free(data);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_merge, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_refused, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which control sockets root takes from its environment. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "ctl/ctl_socket.h"
 
 enum { SOMEBODY = 1000, DAEMON = 999 };
@@ -39,9 +35,8 @@ static const char *make(const char *name, uid_t owner, mode_t mode)
 	return path;
 }
 
-static void test_safe(void **state)
+TEST(test_safe)
 {
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_int_equal(chmod(dir, 0755), 0);
@@ -51,11 +46,10 @@ static void test_safe(void **state)
 	assert_true(ctl_socket_is_safe(make("daemon/sock", DAEMON, 0666)));
 }
 
-static void test_unsafe(void **state)
+TEST(test_unsafe)
 {
 	char link[160];
 
-	(void)state;
 	if (geteuid() != 0)
 		skip();
 	assert_false(ctl_socket_is_safe(make("of-somebody", SOMEBODY, 0666)));
@@ -75,11 +69,10 @@ static void test_unsafe(void **state)
 }
 
 /* The variable is heeded where it is safe, and everybody else's always is. */
-static void test_environment(void **state)
+TEST(test_environment)
 {
 	char path[160];
 
-	(void)state;
 	unsetenv("FOREFETCH_SOCKET");
 	assert_string_equal(ctl_socket_path(), "/run/forefetch/control.sock");
 	snprintf(path, sizeof(path), "%s/home/sock", dir);
@@ -92,17 +85,12 @@ static void test_environment(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_safe),
-	    cmocka_unit_test(test_unsafe),
-	    cmocka_unit_test(test_environment),
-	};
 	char command[64];
 	int failed;
 
 	if (!mkdtemp(dir))
 		return EXIT_FAILURE;
-	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	failed = unittest_run(NULL, NULL);
 	snprintf(command, sizeof(command), "rm -r %s", dir);
 	return system(command) == 0 ? failed : EXIT_FAILURE;
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `farm check` says of what was found, and whether that is wrong. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "commands/farm.h"
 #include "doctor/finding.h"
 
@@ -86,11 +82,10 @@ static void says(struct world *w, enum finding_state state, const char *fact,
 	assert_non_null(strstr(f->remedy, remedy));
 }
 
-static void test_in_order(void **state)
+TEST(test_in_order)
 {
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	(void)find(&w, FINDING_OK, "Redis 7.0.15");
 	(void)find(&w, FINDING_OK, "round trip 200 us");
@@ -107,11 +102,10 @@ static void test_in_order(void **state)
 	findings_free(&w.all);
 }
 
-static void test_engine(void **state)
+TEST(test_engine)
 {
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	w.farm.state = FOREFETCH__FARM_STATUS__STATE__REFUSES;
 	w.farm.error = bytes("it wants a password");
@@ -122,7 +116,7 @@ static void test_engine(void **state)
 	findings_free(&w.all);
 }
 
-static void test_trials(void **state)
+TEST(test_trials)
 {
 	static const struct {
 		Forefetch__FarmChecked__Trial trial;
@@ -134,7 +128,6 @@ static void test_trials(void **state)
 	    {FOREFETCH__FARM_CHECKED__TRIAL__NOT_THE_SAME, "another value"}};
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		w.checked.trial = bad[i].trial;
@@ -146,11 +139,10 @@ static void test_trials(void **state)
 	findings_free(&w.all);
 }
 
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	w.looks[0].policy = bytes("noeviction");
 	says(&w, FINDING_FAIL, "refuses new values", "allkeys-lru");
@@ -173,11 +165,10 @@ static void test_memory(void **state)
 }
 
 /* What could not be seen is not wrong. */
-static void test_unseen(void **state)
+TEST(test_unseen)
 {
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	w.looks[0] = (Forefetch__FarmLook)FOREFETCH__FARM_LOOK__INIT;
 	w.looks[0].error = bytes("it refuses INFO: its user needs +info");
@@ -189,12 +180,11 @@ static void test_unseen(void **state)
 	findings_free(&w.all);
 }
 
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	char *ids[] = {"AbC-_9", "zzzzzz"};
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	w.looks[0].own = 200;
 	w.looks[0].foreign = 100;
@@ -210,11 +200,10 @@ static void test_keys(void **state)
 }
 
 /* A farm as far away as the server is of no use. */
-static void test_distance(void **state)
+TEST(test_distance)
 {
 	struct world w;
 
-	(void)state;
 	in_order(&w);
 	w.checked.round_trip_us = 30000;
 	says(&w, FINDING_NOTE, "the server nas in 40.0 ms", "near");
@@ -222,19 +211,4 @@ static void test_distance(void **state)
 	(void)find(&w, FINDING_OK, "round trip 30.0 ms");
 	assert_int_equal(findings_worst(&w.all), FINDING_OK);
 	findings_free(&w.all);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_in_order),
-	    cmocka_unit_test(test_engine),
-	    cmocka_unit_test(test_trials),
-	    cmocka_unit_test(test_memory),
-	    cmocka_unit_test(test_unseen),
-	    cmocka_unit_test(test_keys),
-	    cmocka_unit_test(test_distance),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
  * that he needs, and the sum is never more than the whole. */
 #include "daemon/shares.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 static void divides(uint64_t total, const uint64_t *want, size_t n, ...)
 {
@@ -26,9 +23,8 @@ static void divides(uint64_t total, const uint64_t *want, size_t n, ...)
 	assert_true(sum <= total);
 }
 
-static void test_divide(void **state)
+TEST(test_divide)
 {
-	(void)state;
 	divides(100, (uint64_t[]){0}, 1, 100);
 	divides(100, (uint64_t[]){500}, 1, 100);
 	/* What is left goes to all. */
@@ -43,11 +39,10 @@ static void test_divide(void **state)
 	shares_divide(100, NULL, NULL, 0);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	uint64_t want[64], get[64];
 
-	(void)state;
 	srand(1);
 	for (int round = 0; round < 10000; round++) {
 		uint64_t total = (uint64_t)rand() << (rand() % 20), sum = 0;
@@ -63,14 +58,4 @@ static void test_random(void **state)
 		}
 		assert_true(sum <= total && sum + n > total);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_divide),
-	    cmocka_unit_test(test_random),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,10 +8,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,8 +18,7 @@
 
 #include <event2/event.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/iopool.h"
 #include "datacache/datacache.h"
 #include "datacache/datacache_layout.h"

@@ -90,11 +90,10 @@ static uint64_t moved(struct world *w)
 }
 
 /* After some seconds of silence, not before. */
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 100 * MIB);
 	use(&w);
 	wait(&w, 4 * SECOND_US);
@@ -120,12 +119,11 @@ static void test_idle(void **state)
 	world_end(&w);
 }
 
-static void test_rate(void **state)
+TEST(test_rate)
 {
 	struct world w;
 	uint64_t before, most = 0;
 
-	(void)state;
 	world_begin(&w, MIB);
 	use(&w);
 	for (unsigned i = 0; i < 20; i++) {
@@ -141,12 +139,11 @@ static void test_rate(void **state)
 }
 
 /* A pass ends when a client calls, and what it moved is not moved again. */
-static void test_call(void **state)
+TEST(test_call)
 {
 	struct world w;
 	uint64_t before;
 
-	(void)state;
 	world_begin(&w, MIB);
 	use(&w);
 	while (moved(&w) < N * LEN / 2)
@@ -165,12 +162,11 @@ static void test_call(void **state)
 
 /* The waits grow while the order is another one each time; a run in the order
  * of the layout makes them short again. */
-static void test_unstable(void **state)
+TEST(test_unstable)
 {
 	struct world w;
 	uint64_t passes = 0;
 
-	(void)state;
 	world_begin(&w, 100 * MIB);
 	for (unsigned i = 0; i < 12 * 10; i++) {
 		w.order++;
@@ -198,14 +194,13 @@ static void test_unstable(void **state)
 	world_end(&w);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
 	struct world w;
 	struct compact_params none = {
 	    .calls = calls_of, .busy = busy_of, .ctx = &w};
 	struct compact *c;
 
-	(void)state;
 	world_begin(&w, 0);
 	use(&w);
 	wait(&w, 60 * MINUTE_US);
@@ -236,11 +231,10 @@ static void test_off(void **state)
 
 /* A client calls again and again while a pass is made: that begins anew, but
  * not at each of its pauses. */
-static void test_interrupted(void **state)
+TEST(test_interrupted)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, MIB / 4);
 	use(&w);
 	for (unsigned i = 0; i < 30; i++) {
@@ -249,18 +243,4 @@ static void test_interrupted(void **state)
 	}
 	assert_in_range(moved(&w), 1, 2 * N * LEN / 3);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_idle),
-	    cmocka_unit_test(test_interrupted),
-	    cmocka_unit_test(test_rate),
-	    cmocka_unit_test(test_call),
-	    cmocka_unit_test(test_unstable),
-	    cmocka_unit_test(test_off),
-	};
-
-	return cmocka_run_group_tests_name("compact", tests, NULL, NULL);
 }

@@ -2,12 +2,11 @@
 /* What is found, and when; the disk: test_datacache_disk.c. */
 #include "datacache/datacache_fixture.h"
 
-static void test_find(void **state)
+TEST(test_find)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	assert_false(find_some(&fx, 1, 1, 0, 100));
 	add_some(&fx, 1, 1, 0, 64 * KIB, FIRM);
@@ -28,11 +27,10 @@ static void test_find(void **state)
 	fixture_end(&fx);
 }
 
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 128; i++)
 		add_some(&fx, 1, 1, i * 4 * KIB, 4 * KIB, FIRM);
@@ -62,14 +60,13 @@ static uint64_t have(struct fixture *fx, uint64_t file, uint64_t version,
 }
 
 /* New data over old, at every edge; before and after it was written. */
-static void test_overlap(void **state)
+TEST(test_overlap)
 {
 	static const uint32_t ends[][2] = {{0, 1000}, {500, 1500}, {900, 100},
 	    {999, 2}, {1000, 1000}, {1999, 5000}, {2000, 1000}, {0, 3000},
 	    {1, 2998}, {2999, 1}};
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 4 * sizeof(ends) / sizeof(ends[0]); i++) {
 		const uint32_t *e = ends[i / 4];
@@ -95,13 +92,12 @@ static void test_overlap(void **state)
 	fixture_end(&fx);
 }
 
-static void test_version(void **state)
+TEST(test_version)
 {
 	struct fixture fx;
 	struct data_version v1 = version_of(1), v2 = version_of(2);
 	struct data_key key = key_of(1);
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_some(&fx, 1, 1, 0, 1000, FIRM);
 	add_some(&fx, 1, 1, 1000, 1000, FIRM);
@@ -134,7 +130,7 @@ static void test_version(void **state)
 	fixture_end(&fx);
 }
 
-static void test_rebind_bytes(void **state)
+TEST(test_rebind_bytes)
 {
 	struct fixture fx;
 	struct data_version v1 = version_of(1), v2 = version_of(2);
@@ -143,7 +139,6 @@ static void test_rebind_bytes(void **state)
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
 	unsigned n;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_some(&fx, 1, 1, 0, 1000, FIRM);
 	datacache_rebind(fx.dc, &rd.key, &v1, &v2, 7);
@@ -160,11 +155,10 @@ static void test_rebind_bytes(void **state)
 	fixture_end(&fx);
 }
 
-static void test_valid(void **state)
+TEST(test_valid)
 {
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_sent(&fx, 1, 1, 0, 1000, 0, 100);
 	add_sent(&fx, 1, 1, 1000, 1000, FIRM, 50);
@@ -187,12 +181,11 @@ static void test_valid(void **state)
 }
 
 /* A range that was cut does not come back, whenever it was cut. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct data_key key[4];
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 4; i++) {
 		key[i] = key_of(i);
@@ -226,7 +219,7 @@ static void test_cut(void **state)
 }
 
 /* Few bytes of a large buffer do not keep it. */
-static void test_copy(void **state)
+TEST(test_copy)
 {
 	struct fixture fx;
 	struct rbuf *b;
@@ -234,7 +227,6 @@ static void test_copy(void **state)
 	struct datacache_add add = {
 	    .key = key_of(1), .version = &v, .len = 100, .flags = FIRM};
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	b = rbuf_get(fx.bufs, RBUF_LARGE);
 	add.data = b->data;
@@ -258,12 +250,11 @@ static void test_copy(void **state)
 }
 
 /* More than may wait for the disk is refused, and nothing else happens. */
-static void test_refuse(void **state)
+TEST(test_refuse)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_begin(&fx, 256 * MIB);
 	for (unsigned i = 0; i < 80; i++)
 		add_some(&fx, i, 1, 0, MIB, FIRM);
@@ -279,12 +270,11 @@ static void test_refuse(void **state)
 	fixture_end(&fx);
 }
 
-static void test_waiter(void **state)
+TEST(test_waiter)
 {
 	struct datacache_waiter w[3];
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_some(&fx, 1, 1, 0, 8192, FIRM);
 	fixture_reopen(&fx);
@@ -353,12 +343,11 @@ static void model_step(struct fixture *fx, struct model *m, bool strict)
 		iopool_drain(fx->pool);
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	static struct model m;
 	struct fixture fx;
 
-	(void)state;
 	memset(m.version, 1, sizeof(m.version));
 	fixture_begin(&fx, 64 * MIB);
 	srand(7);
@@ -369,13 +358,12 @@ static void test_random(void **state)
 }
 
 /* Many extents of one file, in any order. */
-static void test_large_file(void **state)
+TEST(test_large_file)
 {
 	enum { N = 20000 };
 	struct fixture fx;
 	uint64_t sum = 0;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	for (unsigned i = 0; i < N; i++) {
 		add_some(&fx, 1, 1, (i * UINT64_C(7919)) % N * 16, 16, FIRM);
@@ -400,24 +388,4 @@ static void test_large_file(void **state)
 	assert_int_equal(stats_of(&fx).disk_bytes, 0);
 	assert_true(stats_of(&fx).memory_bytes < 100000);
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_find),
-	    cmocka_unit_test(test_pieces),
-	    cmocka_unit_test(test_overlap),
-	    cmocka_unit_test(test_version),
-	    cmocka_unit_test(test_rebind_bytes),
-	    cmocka_unit_test(test_valid),
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_copy),
-	    cmocka_unit_test(test_refuse),
-	    cmocka_unit_test(test_waiter),
-	    cmocka_unit_test(test_random),
-	    cmocka_unit_test(test_large_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

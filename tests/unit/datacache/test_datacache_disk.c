@@ -9,12 +9,11 @@
 #include <sys/resource.h>
 #include <sys/wait.h>
 
-static void test_reload(void **state)
+TEST(test_reload)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	add_files(&fx, 200, 5000);
 	/* Not even drained: close waits. */
@@ -34,12 +33,11 @@ static void test_reload(void **state)
 }
 
 /* The child adds and is killed at any moment; what is found is right. */
-static void test_kill(void **state)
+TEST(test_kill)
 {
 	struct fixture fx;
 	unsigned found = 0;
 
-	(void)state;
 	fixture_prepare(&fx, 16 * MIB);
 	iopool_free(fx.pool);
 	for (unsigned round = 0; round < 40; round++) {
@@ -93,12 +91,11 @@ static void damage_one(const char *path, void *arg)
 	close(fd);
 }
 
-static void test_flipped(void **state)
+TEST(test_flipped)
 {
 	struct damage d = {.at = 7 * 5000 + 77};
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 20, 5000);
 	fixture_close(&fx);
@@ -113,11 +110,10 @@ static void test_flipped(void **state)
 	fixture_end(&fx);
 }
 
-static void test_damaged_index(void **state)
+TEST(test_damaged_index)
 {
 	enum { ENTRY = 72, N = 6 };
 
-	(void)state;
 	for (off_t at = 0; at < ENTRY * (N + 1); at += 5) {
 		for (int cut = 0; cut < 2; cut++) {
 			struct damage d = {.at = at, .cut = cut};
@@ -137,12 +133,11 @@ static void test_damaged_index(void **state)
 	}
 }
 
-static void test_cut_segment(void **state)
+TEST(test_cut_segment)
 {
 	struct damage d = {.at = 12345, .cut = true};
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
@@ -152,13 +147,12 @@ static void test_cut_segment(void **state)
 	fixture_end(&fx);
 }
 
-static void test_other_layout(void **state)
+TEST(test_other_layout)
 {
 	struct damage d = {.at = 8};
 	struct fixture fx;
 	char path[384];
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
@@ -175,13 +169,12 @@ static void test_other_layout(void **state)
 }
 
 /* Cut, then killed: as soon as it is on disk, it stays cut. */
-static void test_kill_cut(void **state)
+TEST(test_kill_cut)
 {
 	struct fixture fx;
 	pid_t pid;
 	int status;
 
-	(void)state;
 	fixture_prepare(&fx, 16 * MIB);
 	iopool_free(fx.pool);
 	pid = fork();
@@ -213,12 +206,11 @@ static void test_kill_cut(void **state)
 }
 
 /* More was cut than the index takes: the segment is gone after a start. */
-static void test_doomed(void **state)
+TEST(test_doomed)
 {
 	struct data_key key = key_of(1);
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 19; i++)
 		add_some(&fx, 1, 1, i * 100 * KIB, 100 * KIB, FIRM);
@@ -249,12 +241,11 @@ static void assert_refused(struct fixture *fx, const char *cause)
 		fail_msg("'%s' lacks '%s'", err, cause);
 }
 
-static void test_foreign(void **state)
+TEST(test_foreign)
 {
 	struct fixture fx;
 	char path[384], other[384];
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 10, 5000);
 	fixture_close(&fx);
@@ -285,13 +276,12 @@ static void test_foreign(void **state)
 }
 
 /* No file may be made that large: nothing is cached, and nobody fails. */
-static void test_no_space(void **state)
+TEST(test_no_space)
 {
 	struct rlimit old, small = {.rlim_cur = MIB};
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	getrlimit(RLIMIT_FSIZE, &old);
 	small.rlim_max = old.rlim_max;
 	fixture_begin(&fx, 16 * MIB);
@@ -311,13 +301,12 @@ static void test_no_space(void **state)
 }
 
 /* A disk smaller than the cache may be: it makes do with what there is. */
-static void test_small_disk(void **state)
+TEST(test_small_disk)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 	unsigned n = 0;
 
-	(void)state;
 	fixture_prepare(&fx, 64 * MIB);
 	if (mount("none", fx.dir, "tmpfs", 0, "size=20m,mode=700") < 0) {
 		fixture_open(&fx);
@@ -343,7 +332,7 @@ static void test_small_disk(void **state)
 }
 
 /* A reply in a queue keeps its bytes, also after the cache is gone. */
-static void test_reference(void **state)
+TEST(test_reference)
 {
 	enum { LEN = 100 * KIB };
 	struct data_version v = version_of(1);
@@ -354,7 +343,6 @@ static void test_reference(void **state)
 	struct fixture fx;
 	unsigned n;
 
-	(void)state;
 	pattern_fill(want, 0, 1, 0, LEN);
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 1, LEN);
@@ -392,11 +380,10 @@ static void drop_pages(const char *path, void *arg)
 }
 
 /* Not in memory: waited for, not faulted in by the loop. */
-static void test_not_resident(void **state)
+TEST(test_not_resident)
 {
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	add_files(&fx, 10, 100 * KIB);
 	each_file(&fx, ".seg", drop_pages, NULL);
@@ -423,7 +410,7 @@ static void add_stray_segment(const struct fixture *fx)
 }
 
 /* Bytes that cannot be read any more, as of a disk that fails. */
-static void test_suspect(void **state)
+TEST(test_suspect)
 {
 	struct data_version v = version_of(1);
 	struct datacache_read rd = {
@@ -433,7 +420,6 @@ static void test_suspect(void **state)
 	char err[256];
 	unsigned n;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 3; i++) {
 		add_files(&fx, 10, 5000);
@@ -463,26 +449,4 @@ static void test_suspect(void **state)
 	add_files(&fx, 10, 5000);
 	assert_int_equal(count_files(&fx, 10, 5000), 10);
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_reload),
-	    cmocka_unit_test(test_kill),
-	    cmocka_unit_test(test_kill_cut),
-	    cmocka_unit_test(test_doomed),
-	    cmocka_unit_test(test_flipped),
-	    cmocka_unit_test(test_damaged_index),
-	    cmocka_unit_test(test_cut_segment),
-	    cmocka_unit_test(test_other_layout),
-	    cmocka_unit_test(test_foreign),
-	    cmocka_unit_test(test_no_space),
-	    cmocka_unit_test(test_small_disk),
-	    cmocka_unit_test(test_reference),
-	    cmocka_unit_test(test_not_resident),
-	    cmocka_unit_test(test_suspect),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

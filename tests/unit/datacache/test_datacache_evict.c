@@ -17,11 +17,10 @@ static uint64_t dir_bytes(const struct fixture *fx)
 	return sum;
 }
 
-static void test_size_held(void **state)
+TEST(test_size_held)
 {
 	static const uint64_t sizes[] = {16 * MIB, 40 * MIB};
 
-	(void)state;
 	for (unsigned s = 0; s < 2; s++) {
 		struct fixture fx;
 		uint64_t most = 0, now, live = 0;
@@ -59,14 +58,13 @@ static void test_size_held(void **state)
 }
 
 /* 6 MiB that are used again and again, while 4 x the cache goes by once. */
-static void test_scan(void **state)
+TEST(test_scan)
 {
 	enum { HOT = 60, LEN = 100 * KIB };
 	struct fixture fx;
 	struct datacache_stats st;
 	unsigned n;
 
-	(void)state;
 	fixture_begin(&fx, 32 * MIB);
 	add_files(&fx, HOT, LEN);
 	for (unsigned i = 0; i < 4 * 32 * 10; i++) {
@@ -88,13 +86,12 @@ static void test_scan(void **state)
 	fixture_end(&fx);
 }
 
-static void test_prefetched_first(void **state)
+TEST(test_prefetched_first)
 {
 	enum { LEN = 100 * KIB, N = 120 };
 	struct fixture fx;
 	unsigned ahead = 0, demand = 0, used = 0;
 
-	(void)state;
 	fixture_begin(&fx, 32 * MIB);
 	for (unsigned i = 0; i < N; i++) {
 		add_some(&fx, i, 1, 0, LEN, FIRM);
@@ -122,15 +119,4 @@ static void test_prefetched_first(void **state)
 	/* Moved on, but for what did not fit. */
 	assert_in_range(used, 0, 3);
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_size_held),
-	    cmocka_unit_test(test_scan),
-	    cmocka_unit_test(test_prefetched_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

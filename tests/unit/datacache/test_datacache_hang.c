@@ -68,13 +68,12 @@ static enum datacache_found ask(
 	return datacache_find(fx->dc, &rd, pieces, &n, w);
 }
 
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
 	struct datacache_waiter w = {0}, other = {0};
 	struct block b[2];
 	struct fixture fx;
 
-	(void)state;
 	begin(&fx);
 	block_begin(&fx, b);
 	assert_int_equal(ask(&fx, 0, &w, false), DATACACHE_WAIT);
@@ -103,13 +102,12 @@ static void test_deadline(void **state)
 }
 
 /* While the server is away there is nobody else to ask. */
-static void test_patient(void **state)
+TEST(test_patient)
 {
 	struct datacache_waiter w = {0}, other = {0};
 	struct block b[2];
 	struct fixture fx;
 
-	(void)state;
 	begin(&fx);
 	block_begin(&fx, b);
 	assert_int_equal(ask(&fx, 0, &w, true), DATACACHE_WAIT);
@@ -125,14 +123,13 @@ static void test_patient(void **state)
 }
 
 /* It is left alone for longer each time. */
-static void test_again_and_again(void **state)
+TEST(test_again_and_again)
 {
 	uint64_t now = SECOND, pause = 0;
 	struct datacache_waiter w;
 	struct block b[2];
 	struct fixture fx;
 
-	(void)state;
 	begin(&fx);
 	for (unsigned i = 0; i < 4; i++) {
 		uint64_t over;
@@ -151,15 +148,4 @@ static void test_again_and_again(void **state)
 		pause = now - over;
 	}
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_deadline),
-	    cmocka_unit_test(test_patient),
-	    cmocka_unit_test(test_again_and_again),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,12 +8,11 @@
 
 #include "datacache/layout_fixture.h"
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct fixture fx;
 	struct datacache_stats st, before;
 
-	(void)state;
 	begin_used(&fx);
 	before = stats_of(&fx);
 	assert_false(is_sequential(&before.run));
@@ -49,12 +48,11 @@ static void test_order(void **state)
 }
 
 /* What was fetched ahead and never read, or not since the start, stays. */
-static void test_unused(void **state)
+TEST(test_unused)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
 	for (unsigned i = 0; i < N; i++)
@@ -77,12 +75,11 @@ static void test_unused(void **state)
 }
 
 /* Only the last run's order counts, and what it read first. */
-static void test_last_run(void **state)
+TEST(test_last_run)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	begin_used(&fx);
 	datacache_new_run(fx.dc);
 	for (unsigned i = 0; i < N; i++) {
@@ -98,13 +95,12 @@ static void test_last_run(void **state)
 }
 
 /* A reader keeps what it was given, whatever moves. */
-static void test_references(void **state)
+TEST(test_references)
 {
 	struct fixture fx;
 	struct data_version v = version_of(1);
 	struct rbuf_piece pieces[N];
 
-	(void)state;
 	begin_used(&fx);
 	for (unsigned i = 0; i < N; i++) {
 		struct datacache_read rd = {
@@ -132,12 +128,11 @@ static void test_references(void **state)
 }
 
 /* Found while they are on their way, and dropped, cut and written anew. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	struct fixture fx;
 	struct data_key key;
 
-	(void)state;
 	begin_used(&fx);
 	assert_int_equal(datacache_layout_begin(fx.dc, false), 0);
 	for (unsigned i = 0; datacache_layout_busy(fx.dc); i++) {
@@ -167,12 +162,11 @@ static void test_changes(void **state)
 }
 
 /* A part of what was written together stays where it is, whole. */
-static void test_parts(void **state)
+TEST(test_parts)
 {
 	struct fixture fx;
 	struct data_key key;
 
-	(void)state;
 	begin_used(&fx);
 	for (unsigned i = 0; i < N; i += 4) {
 		key = key_of(i);
@@ -206,13 +200,12 @@ static unsigned count(struct fixture *fx, uint64_t first, unsigned files)
 }
 
 /* In a cache that is full nothing is given up for the layout. */
-static void test_full_cache(void **state)
+TEST(test_full_cache)
 {
 	struct fixture fx;
 	struct datacache_stats before, st;
 	unsigned files;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	fill(&fx, 0, 1000);
 	/* What it makes room for ahead. */
@@ -235,12 +228,11 @@ static void test_full_cache(void **state)
 }
 
 /* Others write so much that segments go while they are moved out of. */
-static void test_evicted(void **state)
+TEST(test_evicted)
 {
 	struct fixture fx;
 	uint64_t next = OTHER;
 
-	(void)state;
 	begin_used(&fx);
 	assert_int_equal(datacache_layout_begin(fx.dc, false), 0);
 	while (datacache_layout_busy(fx.dc)) {
@@ -260,11 +252,10 @@ static void test_evicted(void **state)
 }
 
 /* What is on its way is not lost when eviction comes upon its segment. */
-static void test_evicted_source(void **state)
+TEST(test_evicted_source)
 {
 	struct fixture fx;
 
-	(void)state;
 	begin_used(&fx);
 	assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
 	while (datacache_layout_busy(fx.dc)) {
@@ -281,12 +272,11 @@ static void test_evicted_source(void **state)
 	fixture_end(&fx);
 }
 
-static void test_pinned(void **state)
+TEST(test_pinned)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	fill(&fx, 0, N);
 	for (unsigned i = 0; i < N; i += 2) {
@@ -309,12 +299,11 @@ static void test_pinned(void **state)
 
 /* A disk without room for it: what was cached is served on, and new data is
  * taken as before. */
-static void test_full_disk(void **state)
+TEST(test_full_disk)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 
-	(void)state;
 	fixture_prepare(&fx, 64 * MIB);
 	if (mount("none", fx.dir, "tmpfs", 0, "size=9m,mode=700") < 0) {
 		fixture_open(&fx);
@@ -340,11 +329,10 @@ static void test_full_disk(void **state)
 	fixture_end(&fx);
 }
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct fixture fx;
 
-	(void)state;
 	begin_used(&fx);
 	for (unsigned steps = 0; steps < 12; steps++) {
 		assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
@@ -369,13 +357,12 @@ static void test_flush(void **state)
 }
 
 /* Little memory: fewer extents, those used last. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	struct fixture fx;
 	struct datacache_stats st;
 	uint64_t most;
 
-	(void)state;
 	begin_used(&fx);
 	most = 4 * stats_of(&fx).memory_bytes;
 	datacache_set_memory(fx.dc, most);
@@ -389,26 +376,4 @@ static void test_memory(void **state)
 	datacache_set_memory(fx.dc, st.memory_bytes);
 	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENOMEM);
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_unused),
-	    cmocka_unit_test(test_last_run),
-	    cmocka_unit_test(test_references),
-	    cmocka_unit_test(test_changes),
-	    cmocka_unit_test(test_parts),
-	    cmocka_unit_test(test_full_cache),
-	    cmocka_unit_test(test_evicted),
-	    cmocka_unit_test(test_evicted_source),
-	    cmocka_unit_test(test_pinned),
-	    cmocka_unit_test(test_full_disk),
-	    cmocka_unit_test(test_flush),
-	    cmocka_unit_test(test_memory),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "datacache_layout", tests, NULL, NULL);
 }

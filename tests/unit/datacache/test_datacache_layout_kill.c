@@ -25,7 +25,7 @@ static void child_lays(struct fixture *fx, unsigned steps)
 }
 
 /* Killed at any step, nothing is lost, and what is dropped later is gone. */
-static void test_kill(void **state)
+TEST(test_kill)
 {
 	for (unsigned steps = 2; steps < 60; steps += 3) {
 		struct fixture fx;
@@ -141,15 +141,13 @@ static void dropped(bool torn)
 	fixture_end(&fx);
 }
 
-static void test_dropped(void **state)
+TEST(test_dropped)
 {
-	(void)state;
 	dropped(false);
 }
 
-static void test_doubles(void **state)
+TEST(test_doubles)
 {
-	(void)state;
 	dropped(true);
 }
 
@@ -170,12 +168,11 @@ static void flip(const char *path, void *arg)
 }
 
 /* What does not verify is not given a checksum anew. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct fixture fx;
 	long payload = 5 * LEN + 17, entry = 9 * 72 + 30;
 
-	(void)state;
 	begin_used(&fx);
 	each_file(&fx, ".seg", flip, &payload);
 	each_file(&fx, ".idx", flip, &entry);
@@ -218,7 +215,7 @@ static void torn_on_ready(struct datacache_waiter *w)
 
 /* A read waits for its data to be compared when a pass begins: what is
  * damaged is not moved on as if it were good. */
-static void test_unverified(void **state)
+TEST(test_unverified)
 {
 	struct datacache_waiter w = {.on_ready = torn_on_ready};
 	struct data_version v = version_of(1);
@@ -227,7 +224,6 @@ static void test_unverified(void **state)
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
 	unsigned n;
 
-	(void)state;
 	torn_found = DATACACHE_HIT;
 	fixture_begin(&torn, 64 * MIB);
 	add_some(&torn, 1, 1, 0, LEN, FIRM);
@@ -244,18 +240,4 @@ static void test_unverified(void **state)
 	iopool_drain(torn.pool);
 	assert_int_equal(torn_found, DATACACHE_MISS);
 	fixture_end(&torn);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_unverified),
-	    cmocka_unit_test(test_kill),
-	    cmocka_unit_test(test_dropped),
-	    cmocka_unit_test(test_doubles),
-	    cmocka_unit_test(test_damaged),
-	};
-
-	return cmocka_run_group_tests_name(
-	    "datacache_layout", tests, NULL, NULL);
 }

@@ -78,12 +78,11 @@ static void within_bounds(struct fixture *fx)
 }
 
 /* Data that comes after its file was pinned, and data that was there. */
-static void test_stays(void **state)
+TEST(test_stays)
 {
 	enum { N = 100 };
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	fill(&fx, 0, N);
 	for (unsigned i = 0; i < 2 * N; i++)
@@ -123,9 +122,8 @@ static void scattered(unsigned every, unsigned files)
 	fixture_end(&fx);
 }
 
-static void test_scattered(void **state)
+TEST(test_scattered)
 {
-	(void)state;
 	scattered(2, 500);
 	scattered(3, 500);
 	scattered(10, 500);
@@ -133,13 +131,12 @@ static void test_scattered(void **state)
 
 /* A little more than half of every segment is pinned: what is new is cached
  * all the same. */
-static void test_spread(void **state)
+TEST(test_spread)
 {
 	enum { EACH = 20, PINNED = 11, N = 29 * EACH };
 	struct fixture fx;
 	unsigned found = 0, pinned = 0;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	fill(&fx, 0, N);
 	for (unsigned i = 0; i < N; i++)
@@ -165,9 +162,8 @@ static void test_spread(void **state)
 
 /* Hardly a segment beside what is pinned: no standstill, nothing pinned lost.
  */
-static void test_tiny(void **state)
+TEST(test_tiny)
 {
-	(void)state;
 	for (uint64_t size = 6 * MIB; size <= 16 * MIB; size += 2 * MIB) {
 		struct fixture fx;
 		unsigned n = (unsigned)(size / 2 / LEN), found = 0;
@@ -193,13 +189,12 @@ static void test_tiny(void **state)
 }
 
 /* A disk smaller than the cache may be: what cannot be moved stays. */
-static void test_small_disk(void **state)
+TEST(test_small_disk)
 {
 	enum { N = 140 };
 	struct fixture fx;
 	unsigned pinned = 0, found = 0, fresh = 0;
 
-	(void)state;
 	fixture_prepare(&fx, 64 * MIB);
 	if (mount("none", fx.dir, "tmpfs", 0, "size=20m,mode=700") < 0) {
 		fixture_open(&fx);
@@ -232,12 +227,11 @@ static void test_small_disk(void **state)
 }
 
 /* Up to the very limit. */
-static void test_half(void **state)
+TEST(test_half)
 {
 	struct fixture fx;
 	unsigned n = 32 * MIB / LEN;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	assert_int_equal(datacache_pin_limit_bytes(fx.dc), 32 * MIB);
 	for (unsigned i = 0; i < n; i++)
@@ -259,11 +253,10 @@ static void test_half(void **state)
 }
 
 /* More data than was said: the limit holds. */
-static void test_liar(void **state)
+TEST(test_liar)
 {
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	for (unsigned i = 0; i < 1000; i++)
 		assert_true(pin(&fx, i, 1, 0));
@@ -277,13 +270,12 @@ static void test_liar(void **state)
 }
 
 /* Files change again and again: their old data makes room. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	enum { N = 250, TURNS = 12 };
 	struct fixture fx;
 	unsigned found = 0;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	for (unsigned i = 0; i < N; i++)
 		assert_true(pin(&fx, i, LEN, 0));
@@ -309,12 +301,11 @@ static void test_changes(void **state)
 	fixture_end(&fx);
 }
 
-static void test_unpin(void **state)
+TEST(test_unpin)
 {
 	enum { N = 200 };
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	for (unsigned i = 0; i < N; i++)
 		assert_true(pin(&fx, i, LEN, 0));
@@ -367,13 +358,12 @@ static void copy_one(
 }
 
 /* Set again after a start, before anything else: nothing is lost by it. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	static struct copied c;
 	enum { N = 200 };
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	fill(&fx, 0, 2 * N);
 	for (unsigned i = 0; i < N; i++)
@@ -399,12 +389,11 @@ static void test_restart(void **state)
 }
 
 /* A child is killed while pinned data moves: all of it is found again. */
-static void test_kill(void **state)
+TEST(test_kill)
 {
 	enum { N = 60 };
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 16 * MIB);
 	fill(&fx, 0, 2 * N);
 	fixture_close(&fx);
@@ -447,12 +436,11 @@ static void test_kill(void **state)
 	fixture_end(&fx);
 }
 
-static void test_files(void **state)
+TEST(test_files)
 {
 	struct fixture fx;
 	unsigned n = 0;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	datacache_set_memory(fx.dc, 4 * MIB);
 	while (n < 100000 && pin(&fx, n, 1, 0))
@@ -468,11 +456,10 @@ static void test_files(void **state)
 	fixture_end(&fx);
 }
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct fixture fx;
 
-	(void)state;
 	fixture_begin(&fx, 64 * MIB);
 	assert_true(pin(&fx, 0, LEN, 0));
 	fill(&fx, 0, 1);
@@ -485,25 +472,4 @@ static void test_flush(void **state)
 	flood(&fx, 2);
 	assert_true(find_some(&fx, 0, 1, 0, LEN));
 	fixture_end(&fx);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_stays),
-	    cmocka_unit_test(test_scattered),
-	    cmocka_unit_test(test_spread),
-	    cmocka_unit_test(test_tiny),
-	    cmocka_unit_test(test_small_disk),
-	    cmocka_unit_test(test_half),
-	    cmocka_unit_test(test_liar),
-	    cmocka_unit_test(test_changes),
-	    cmocka_unit_test(test_unpin),
-	    cmocka_unit_test(test_restart),
-	    cmocka_unit_test(test_kill),
-	    cmocka_unit_test(test_files),
-	    cmocka_unit_test(test_flush),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

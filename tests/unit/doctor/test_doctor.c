@@ -2,16 +2,12 @@
 /* Which mounts doctor looks at, and what it says of their options; findings on
  * their way from one process to another; checks that hang or crash. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/clock.h"
 #include "ask/ask.h"
 #include "doctor/doctor_private.h"
@@ -37,7 +33,7 @@ static void find(struct doctor_env *env, const char *lines)
 	unlink(file);
 }
 
-static void test_find_mounts(void **state)
+TEST(test_find_mounts)
 {
 	static uint8_t nas[] = "nas", at[] = "127.0.0.1:289";
 	ProtobufCBinaryData listen = {.len = sizeof(at) - 1, .data = at};
@@ -46,7 +42,6 @@ static void test_find_mounts(void **state)
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
 	struct doctor_env *env = calloc(1, sizeof(*env));
 
-	(void)state;
 	srv.name = (ProtobufCBinaryData){.len = 3, .data = nas};
 	srv.listen = &listen;
 	srv.n_listen = 1;
@@ -99,9 +94,8 @@ static void check_options(const char *options, enum finding_state state,
 	findings_free(&all);
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
-	(void)state;
 	check_options("rw,nosuid,nodev," GOOD, FINDING_OK, "options", "vers=3");
 	check_options("rw," GOOD, FINDING_WARN, "safety", "nosuid");
 	check_options("nosuid,nodev,vers=3,rsize=4096,wsize=1048576,hard,"
@@ -116,27 +110,25 @@ static void test_options(void **state)
 	check_options("", FINDING_FAIL, "version", "NFSv3");
 }
 
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	const struct doctor_env env = {.nmounts = 0};
 	struct doctor_mount m = {.dir = "/nonexistent", .server = "nas"};
 	struct findings all = {0};
 
-	(void)state;
 	doctor_check_mount(&env, &m, &all);
 	assert_true(says(&all, FINDING_FAIL, "answer", "No such file"));
 	findings_free(&all);
 }
 
 /* What was sent is what is received; what is cut off is not. */
-static void test_send(void **state)
+TEST(test_send)
 {
 	struct findings all = {0}, back = {0};
 	char *data = NULL;
 	size_t len;
 	FILE *to = open_memstream(&data, &len);
 
-	(void)state;
 	findings_add(&all, FINDING_WARN, "what", "a fact %d\n\xff", 7);
 	findings_remedy(&all, "do %s", "this");
 	findings_add(&all, FINDING_OK, "", "%s", "");
@@ -180,7 +172,7 @@ static void good(const void *env, const void *arg, struct findings *out)
 	    (const char *)arg);
 }
 
-static void test_jobs(void **state)
+TEST(test_jobs)
 {
 	struct doctor_job jobs[] = {
 	    {.group = "a", .name = "hang", .run = hang},
@@ -189,7 +181,6 @@ static void test_jobs(void **state)
 	};
 	uint64_t start = clock_now_us();
 
-	(void)state;
 	jobs_run(jobs, 3, "env", 300000, NULL);
 	assert_true(clock_now_us() - start < 5000000);
 	assert_true(
@@ -201,14 +192,13 @@ static void test_jobs(void **state)
 		findings_free(&jobs[i].found);
 }
 
-static void test_output(void **state)
+TEST(test_output)
 {
 	const char *const echo[] = {"sh", "-c", "echo one; echo two >&2", NULL};
 	const char *const yes[] = {"sh", "-c", "yes | head -c 1000000", NULL};
 	const char *const none[] = {"/nonexistent/program", NULL};
 	char text[16];
 
-	(void)state;
 	assert_int_equal(jobs_output(echo, text, sizeof(text)), 0);
 	/* Root's PATH may be a user's. */
 	if (geteuid() == 0) {
@@ -244,14 +234,13 @@ static const struct {
 	"up: b:6379: down", "farm check"}};
 
 /* Everything goes on without it, so nothing of it fails. */
-static void test_farm(void **state)
+TEST(test_farm)
 {
 	Forefetch__FarmStatus farm = FOREFETCH__FARM_STATUS__INIT;
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
 	struct doctor_env *env = calloc(1, sizeof(*env));
 	struct findings all = {0};
 
-	(void)state;
 	doctor_check_farm(env, &all);
 	env->st = &st;
 	doctor_check_farm(env, &all);
@@ -278,7 +267,7 @@ static void test_farm(void **state)
 	free(env);
 }
 
-static void test_farm_bad_values(void **state)
+TEST(test_farm_bad_values)
 {
 	Forefetch__FarmStatus farm = FOREFETCH__FARM_STATUS__INIT;
 	Forefetch__FarmServed served[2] = {
@@ -290,7 +279,6 @@ static void test_farm_bad_values(void **state)
 	struct doctor_env *env = calloc(1, sizeof(*env));
 	struct findings all = {0};
 
-	(void)state;
 	farm.state = FOREFETCH__FARM_STATUS__STATE__UP;
 	st.farm = &farm;
 	st.servers = list;
@@ -307,20 +295,4 @@ static void test_farm_bad_values(void **state)
 	assert_non_null(strstr(all.list[1].remedy, "key_file"));
 	findings_free(&all);
 	free(env);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_find_mounts),
-	    cmocka_unit_test(test_options),
-	    cmocka_unit_test(test_stale),
-	    cmocka_unit_test(test_send),
-	    cmocka_unit_test(test_jobs),
-	    cmocka_unit_test(test_output),
-	    cmocka_unit_test(test_farm),
-	    cmocka_unit_test(test_farm_bad_values),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

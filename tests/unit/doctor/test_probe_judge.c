@@ -3,14 +3,10 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "doctor/probe_private.h"
 
 /* A server at which all is well, but for what a test changes. */
@@ -50,26 +46,25 @@ static void expect(const struct probe_target *t, enum probe_cause cause,
 		fail_msg("\"%s\" is not in \"%s\"", remedy, why.remedy);
 }
 
-static void test_works(void **state)
+FIXTURE(setup, NULL);
+
+TEST(test_works)
 {
-	(void)state;
 	expect(&nas, PROBE_WORKS, "", "");
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
-	(void)state;
 	facts.gai = EAI_NONAME;
 	expect(&nas, PROBE_NO_NAME, "nas is not known", "getent ahosts nas");
 	facts.gai = EAI_AGAIN;
 	expect(&nas, PROBE_NO_NAME, "name servers", "resolv.conf");
 }
 
-static void test_reach(void **state)
+TEST(test_reach)
 {
 	const struct probe_target port = {"nas", "/home", 4711, 0, 0};
 
-	(void)state;
 	facts.rpcbind_err = facts.nfs_err = ENETUNREACH;
 	expect(&nas, PROBE_NO_ROUTE, "no route", "ip route");
 	facts.rpcbind_err = facts.nfs_err = ETIMEDOUT;
@@ -84,9 +79,8 @@ static void test_reach(void **state)
 	expect(&nas, PROBE_NOT_NFS, "does not answer like an NFS server", "");
 }
 
-static void test_versions(void **state)
+TEST(test_versions)
 {
-	(void)state;
 	facts.nfs_err = EPROTONOSUPPORT;
 	facts.nfs4_err = 0;
 	expect(&nas, PROBE_V4_ONLY, "NFSv4 only", "vers3=y");
@@ -100,11 +94,10 @@ static void test_versions(void **state)
 	expect(&nas, PROBE_NOT_NFS, "not an NFS server", "nfs_port");
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
 	const struct probe_target ports = {"nas", "/home", 2049, 20048, 0};
 
-	(void)state;
 	facts.rpcbind_err = ETIMEDOUT;
 	expect(&nas, PROBE_RPCBIND, "rpcbind of nas",
 	    "nfs_port = 2049 and mount_port = 20048");
@@ -117,12 +110,11 @@ static void test_ports(void **state)
 	expect(&nas, PROBE_NO_MOUNTD, "knows no MOUNT", "rpc.mountd");
 }
 
-static void test_exports(void **state)
+TEST(test_exports)
 {
 	const struct probe_target other = {.host = "nas", .path = "/homes"};
 	const struct probe_target below = {.host = "nas", .path = "/home/x"};
 
-	(void)state;
 	facts.mnt_status = MNT3ERR_ACCES;
 	expect(&nas, PROBE_DENIED, "not to this machine", "/etc/exports");
 	expect(&other, PROBE_NO_EXPORT,
@@ -145,30 +137,14 @@ static void test_exports(void **state)
 }
 
 /* A list of a thousand long names is cut, and nothing is written beyond. */
-static void test_long_list(void **state)
+TEST(test_long_list)
 {
 	static char name[1025];
 
-	(void)state;
 	memset(name, 'x', sizeof(name) - 1);
 	for (facts.nexports = 0; facts.nexports < 20; facts.nexports++)
 		facts.exports[facts.nexports] = name;
 	facts.exports_all = 1000;
 	facts.mnt_status = MNT3ERR_ACCES;
 	expect(&nas, PROBE_NO_EXPORT, "does not export", "");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup(test_works, setup),
-	    cmocka_unit_test_setup(test_name, setup),
-	    cmocka_unit_test_setup(test_reach, setup),
-	    cmocka_unit_test_setup(test_versions, setup),
-	    cmocka_unit_test_setup(test_ports, setup),
-	    cmocka_unit_test_setup(test_exports, setup),
-	    cmocka_unit_test_setup(test_long_list, setup),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

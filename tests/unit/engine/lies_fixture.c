@@ -2,17 +2,13 @@
 /* An engine under test and a server that lies; see the header. */
 #include "engine/lies_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "scenario/vclock.h"
 
 int lies_open(void **state)

@@ -1,50 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real redis-server: asked, refusing, full, hanging, killed. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "engine/engine_private.h"
 #include "engine/engine_fixture.h"
 #include "engine/redis_fixture.h"
 
 /* ---- slots of keys ----------------------------------------------------- */
 
-/* Redis Cluster specification: CRC16("123456789") is 0x31C3. Slots as
- * CLUSTER KEYSLOT of redis-server 7 says. */
-static void test_slots(void **state)
-{
-	static const struct {
-		const char *key;
-		unsigned slot;
-	} known[] = {{"", 0}, {"foo", 12182}, {"bar", 5061},
-	    {"123456789", 0x31c3}, {"{foo}bar", 12182}, {"a{foo}{bar}", 12182},
-	    {"foo{}{bar}", 8363}, {"foo{{bar}}zap", 4015}, {"{}", 15257}};
-
-	(void)state;
-	assert_int_equal(crc16("123456789", 9), 0x31c3);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-		assert_int_equal(crc16_slot(known[i].key, strlen(known[i].key)),
-		    known[i].slot);
-	assert_int_equal(crc16_slot("foo{bar", 7), crc16("foo{bar", 7) & 16383);
-}
-
 /* The server's own opinion. */
-static void test_slots_of_server(void **state)
+TEST(test_slots_of_server)
 {
 	static const char *const options[] = {"--cluster-enabled", "yes", NULL};
 	struct redis *r = redis_start(options);
 	char key[20];
 
-	(void)state;
 	for (unsigned seed = 1, i = 0; i < 2000; i++) {
 		size_t len = (unsigned)rand_r(&seed) % sizeof(key);
 
@@ -90,14 +67,13 @@ static void use_it(struct farm_world *w, struct redis *r)
 	free(value);
 }
 
-static void test_tcp(void **state)
+TEST(test_tcp)
 {
 	struct redis *r = redis_start(NULL);
 	struct engine_node_status node;
 	struct farm_world w;
 	char name[32];
 
-	(void)state;
 	open_up(&w, redis_url(r));
 	use_it(&w, r);
 	assert_int_equal(farm_status(&w).version[0], '7');
@@ -109,25 +85,23 @@ static void test_tcp(void **state)
 	redis_free(r);
 }
 
-static void test_unix_socket(void **state)
+TEST(test_unix_socket)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	open_up(&w, redis_path_url(r));
 	use_it(&w, r);
 	farm_close(&w);
 	redis_free(r);
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 	char url[64];
 
-	(void)state;
 	snprintf(url, sizeof(url), "redis://localhost:%u", redis_port(r));
 	open_up(&w, url);
 	use_it(&w, r);
@@ -136,12 +110,11 @@ static void test_name(void **state)
 }
 
 /* A mark gives way to a value, and never takes the place of anything. */
-static void test_marks(void **state)
+TEST(test_marks)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	open_up(&w, redis_url(r));
 	farm_mark(&w, "key", "first");
 	assert_true(farm_has(&w, "key", "first"));
@@ -168,14 +141,13 @@ static void write_secret(const char *path, const char *secret)
 	fclose(f);
 }
 
-static void test_password(void **state)
+TEST(test_password)
 {
 	static const char *const options[] = {"--requirepass", "secret", NULL};
 	static char path[] = "/tmp/test_engine.XXXXXX";
 	struct redis *r = redis_start(options);
 	struct farm_world w;
 
-	(void)state;
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
 	farm_begin(&w);
@@ -193,13 +165,12 @@ static void test_password(void **state)
 	unlink(path);
 }
 
-static void test_needless_password(void **state)
+TEST(test_needless_password)
 {
 	static char path[] = "/tmp/test_engine.XXXXXX";
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	close(mkstemp(path));
 	write_secret(path, "secret");
 	farm_open(&w);
@@ -231,7 +202,7 @@ static void make_users(struct redis *r)
 	redis_do(r, "SET ff:a value");
 }
 
-static void test_users(void **state)
+TEST(test_users)
 {
 	static char path[] = "/tmp/test_engine.XXXXXX";
 	static char nobody[] = "nobody", reader[] = "reader", all[] = "all";
@@ -239,7 +210,6 @@ static void test_users(void **state)
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	close(mkstemp(path));
 	write_secret(path, "secret");
 	make_users(r);
@@ -284,14 +254,13 @@ static void test_users(void **state)
 	unlink(path);
 }
 
-static void test_commands_missing(void **state)
+TEST(test_commands_missing)
 {
 	static const char *const options[] = {
 	    "--rename-command", "SET", "XSET", NULL};
 	struct redis *r = redis_start(options);
 	struct farm_world w;
 
-	(void)state;
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
 	farm_begin(&w);
@@ -302,7 +271,7 @@ static void test_commands_missing(void **state)
 
 /* ---- full, hung, gone -------------------------------------------------- */
 
-static void test_full(void **state)
+TEST(test_full)
 {
 	static const char *const options[] = {
 	    "--maxmemory", "3mb", "--maxmemory-policy", "noeviction", NULL};
@@ -311,7 +280,6 @@ static void test_full(void **state)
 	char *value = calloc(1, 4 << 20);
 	struct farm_world w;
 
-	(void)state;
 	open_up(&w, redis_url(r));
 	assert_true(farm_put(&w, "key", "value"));
 	assert_true(farm_has(&w, "key", "value"));
@@ -343,13 +311,12 @@ static bool is_slow(void *arg)
 }
 
 /* Asked all the time while it hangs: few questions wait for their deadline. */
-static void test_hang(void **state)
+TEST(test_hang)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 	struct engine_status before;
 
-	(void)state;
 	open_up(&w, redis_url(r));
 	assert_true(farm_put(&w, "key", "value"));
 	assert_true(farm_has(&w, "key", "value"));
@@ -366,13 +333,12 @@ static void test_hang(void **state)
 	redis_free(r);
 }
 
-static void test_kill_and_restart(void **state)
+TEST(test_kill_and_restart)
 {
 	struct redis *r = redis_start(NULL);
 	struct farm_world w;
 	struct question q;
 
-	(void)state;
 	open_up(&w, redis_url(r));
 	redis_stop(r);
 	assert_true(farm_ask(&w, &q, "key", 30 * S));
@@ -390,12 +356,11 @@ static void test_kill_and_restart(void **state)
 	redis_free(r);
 }
 
-static void test_replica(void **state)
+TEST(test_replica)
 {
 	struct redis *master = redis_start(NULL), *replica = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	redis_do(replica, "REPLICAOF 127.0.0.1 %d", redis_port(master));
 	open_up(&w, redis_url(replica));
 	assert_true(farm_put(&w, "key", "value"));
@@ -416,13 +381,12 @@ static void test_replica(void **state)
 
 /* ---- removal ----------------------------------------------------------- */
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct redis *r = redis_start(NULL);
 	struct flushed f = {0};
 	struct farm_world w;
 
-	(void)state;
 	for (int i = 0; i < 3000; i++) {
 		redis_do(r, "SET ff:mine:%d x", i);
 		redis_do(r, "SET other:%d x", i);
@@ -439,26 +403,5 @@ static void test_flush(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest alone[] = {cmocka_unit_test(test_slots)};
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_slots_of_server),
-	    cmocka_unit_test(test_tcp),
-	    cmocka_unit_test(test_marks),
-	    cmocka_unit_test(test_unix_socket),
-	    cmocka_unit_test(test_name),
-	    cmocka_unit_test(test_password),
-	    cmocka_unit_test(test_needless_password),
-	    cmocka_unit_test(test_users),
-	    cmocka_unit_test(test_commands_missing),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_hang),
-	    cmocka_unit_test(test_kill_and_restart),
-	    cmocka_unit_test(test_replica),
-	    cmocka_unit_test(test_flush),
-	};
-	int failed = cmocka_run_group_tests(alone, NULL, NULL);
-
-	if (redis_installed())
-		failed += cmocka_run_group_tests(tests, NULL, NULL);
-	return failed;
+	return redis_installed() ? unittest_run(NULL, NULL) : 0;
 }

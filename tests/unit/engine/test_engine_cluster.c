@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real cluster of six: all slots, slots that move, a master that dies. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "engine/engine_private.h"
 #include "engine/engine_fixture.h"
 #include "engine/redis_fixture.h"
@@ -68,7 +65,7 @@ static long long keys_of(struct redis *r)
 }
 
 /* One URL is enough; the nodes say the rest. */
-static void test_all_slots(void **state)
+TEST(test_all_slots)
 {
 	struct story *s = *state;
 	char key[16];
@@ -94,7 +91,7 @@ static void test_all_slots(void **state)
 }
 
 /* By all addresses, a path and replicas among them: each is known once. */
-static void test_seeds(void **state)
+TEST(test_seeds)
 {
 	struct story *s = *state;
 
@@ -126,7 +123,7 @@ static struct redis *owner(struct story *s, unsigned slot)
 
 /* While a slot moves, its keys are here or there (ASK); afterwards all there
  * (MOVED). */
-static void test_moving_slot(void **state)
+TEST(test_moving_slot)
 {
 	struct story *s = *state;
 	const char *key = "ff:1";
@@ -178,7 +175,7 @@ static bool all_answer(void *arg)
 	return true;
 }
 
-static void test_master_dies(void **state)
+TEST(test_master_dies)
 {
 	struct story *s = *state;
 	struct question q;
@@ -202,7 +199,7 @@ static void test_master_dies(void **state)
 
 /* ---- removal ----------------------------------------------------------- */
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct story *s = *state;
 	struct flushed f = {0};
@@ -220,12 +217,11 @@ static void test_flush(void **state)
 
 /* ---- who is no member -------------------------------------------------- */
 
-static void test_no_cluster(void **state)
+TEST(test_no_cluster)
 {
 	struct redis *a = redis_start(NULL), *b = redis_start(NULL);
 	struct farm_world w;
 
-	(void)state;
 	farm_open(&w);
 	farm_url(&w, redis_url(a));
 	farm_url(&w, redis_url(b));
@@ -237,13 +233,12 @@ static void test_no_cluster(void **state)
 	redis_free(b);
 }
 
-static void test_no_slots(void **state)
+TEST(test_no_slots)
 {
 	static const char *const options[] = {"--cluster-enabled", "yes", NULL};
 	struct redis *r = redis_start(options);
 	struct farm_world w;
 
-	(void)state;
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
 	farm_begin(&w);
@@ -259,20 +254,5 @@ static void test_no_slots(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest story[] = {
-	    cmocka_unit_test(test_all_slots),
-	    cmocka_unit_test(test_seeds),
-	    cmocka_unit_test(test_moving_slot),
-	    cmocka_unit_test(test_master_dies),
-	    cmocka_unit_test(test_flush),
-	};
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_cluster),
-	    cmocka_unit_test(test_no_slots),
-	};
-
-	if (!redis_installed())
-		return 0;
-	return cmocka_run_group_tests(story, set_up, tear_down) +
-	       cmocka_run_group_tests(tests, NULL, NULL);
+	return redis_installed() ? unittest_run(set_up, tear_down) : 0;
 }

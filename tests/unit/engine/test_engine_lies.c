@@ -1,17 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An engine that lies, refuses or is something else, in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "engine/lies_fixture.h"
 #include "scenario/vclock.h"
 
@@ -53,8 +50,10 @@ static const struct refusal refusals[] = {
 	"password_file"},
 };
 
+FIXTURE(lies_open, lies_close);
+
 /* Each is one state and says what to do; it goes when its cause does. */
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		const struct refusal *r = &refusals[i];
@@ -76,7 +75,7 @@ static void test_refusals(void **state)
 }
 
 /* The same, of one that was well. */
-static void test_refuses_later(void **state)
+TEST(test_refuses_later)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		const struct refusal *r = &refusals[i];
@@ -97,7 +96,7 @@ static void test_refuses_later(void **state)
 }
 
 /* Without rights to INFO, COMMAND and CLUSTER it is asked all the same. */
-static void test_few_rights(void **state)
+TEST(test_few_rights)
 {
 	static const char noperm[] = "-NOPERM this user has no permissions\r\n";
 	struct lies *l = *state;
@@ -120,7 +119,7 @@ static void test_few_rights(void **state)
 
 /* It says that it is down again while it is greeted: it is greeted once more,
  * and the answers to both greetings come. */
-static void test_greetings_overlap(void **state)
+TEST(test_greetings_overlap)
 {
 	static const char down[] = "-CLUSTERDOWN Hash slot not served\r\n";
 	static const char info[] = "$22\r\nredis_version:7.0.15\r\n\r\n";
@@ -147,7 +146,7 @@ static void test_greetings_overlap(void **state)
 	assert_int_equal(fake_connections(l->fake), 1);
 }
 
-static void test_password(void **state)
+TEST(test_password)
 {
 	struct lies *l = *state;
 	static char path[] = "/tmp/test_engine.XXXXXX", none[] = "/none/at/all";
@@ -175,7 +174,7 @@ static void test_password(void **state)
 
 /* ---- something else ---------------------------------------------------- */
 
-static void test_strangers(void **state)
+TEST(test_strangers)
 {
 	static const struct {
 		const char *bytes;
@@ -202,7 +201,7 @@ static void test_strangers(void **state)
 	}
 }
 
-static void test_silence(void **state)
+TEST(test_silence)
 {
 	struct lies *l = *state;
 
@@ -215,7 +214,7 @@ static void test_silence(void **state)
 	lies_recover(l);
 }
 
-static void test_closes_at_once(void **state)
+TEST(test_closes_at_once)
 {
 	struct lies *l = *state;
 
@@ -226,7 +225,7 @@ static void test_closes_at_once(void **state)
 	lies_recover(l);
 }
 
-static void test_nobody_listens(void **state)
+TEST(test_nobody_listens)
 {
 	struct lies *l = *state;
 	struct fake_engine *gone = fake_new(l->w.base);
@@ -246,7 +245,7 @@ static void test_nobody_listens(void **state)
 
 /* ---- replies that are none --------------------------------------------- */
 
-static void test_unasked(void **state)
+TEST(test_unasked)
 {
 	static const char *const texts[] = {"+OK\r\n", "$-1\r\n", ":1\r\n",
 	    "*1\r\n+x\r\n", "-ERR max number of clients reached\r\n",
@@ -294,7 +293,7 @@ static void try_lie(void **state, const char *bytes, size_t len)
 	lies_open(state);
 }
 
-static void test_lies(void **state)
+TEST(test_lies)
 {
 	static const struct lie lies[] = {LIE("+OK\r\n"), LIE(":5\r\n"),
 	    LIE("*0\r\n"), LIE("*1\r\n$1\r\nx\r\n"), LIE(">1\r\n+x\r\n"),
@@ -317,7 +316,7 @@ static void test_lies(void **state)
 }
 
 /* What comes behind a value is no reply. */
-static void test_value_and_lie(void **state)
+TEST(test_value_and_lie)
 {
 	static const char *const texts[] = {
 	    "$1\r\nx\r\n+OK\r\n", "$1\r\nxyz\r\n"};
@@ -340,7 +339,7 @@ static void test_value_and_lie(void **state)
 	}
 }
 
-static void test_large_lies(void **state)
+TEST(test_large_lies)
 {
 	enum { BYTES = 40 << 20 };
 	char *text = malloc(BYTES + 1);
@@ -365,7 +364,7 @@ static void test_large_lies(void **state)
 }
 
 /* Each byte of a reply comes alone. */
-static void test_byte_by_byte(void **state)
+TEST(test_byte_by_byte)
 {
 	static const struct {
 		const char *reply, *value;
@@ -398,7 +397,7 @@ static void test_byte_by_byte(void **state)
 }
 
 /* The largest value that may be, and one byte more. */
-static void test_largest_value(void **state)
+TEST(test_largest_value)
 {
 	struct lies *l = *state;
 	char *text = malloc(ENGINE_VALUE_MAX + 100);
@@ -433,7 +432,7 @@ static void ask_three(struct lies *l, struct question q[3])
 
 /* The connection ends at one of them, and more is there already than anybody
  * asked for: with a value before it, of one read(2) or of several. */
-static void test_more_behind_lie(void **state)
+TEST(test_more_behind_lie)
 {
 	static const int sizes[] = {1, 20 << 10, 40 << 10, 200 << 10};
 	static char text[256 << 10];
@@ -462,7 +461,7 @@ static void test_more_behind_lie(void **state)
 }
 
 /* The first byte of an answer comes with the end of a large one. */
-static void test_large_and_first_byte(void **state)
+TEST(test_large_and_first_byte)
 {
 	static char text[256 << 10];
 	static const char rest[] = "2\r\nhi\r\n$-1\r\n";
@@ -485,7 +484,7 @@ static void test_large_and_first_byte(void **state)
 
 /* While much comes from the engine at once, the loop serves others in between.
  */
-static void test_shares_the_loop(void **state)
+TEST(test_shares_the_loop)
 {
 	enum { BYTES = 320 << 10 };
 	static char text[BYTES + 100];
@@ -509,7 +508,7 @@ static void test_shares_the_loop(void **state)
 }
 
 /* The connection ends at each byte of all that it says. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	for (size_t cut = 1; cut < 140; cut++) {
 		struct lies *l = *state;
@@ -528,33 +527,4 @@ static void test_cut(void **state)
 		lies_close(state);
 		lies_open(state);
 	}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, lies_open, lies_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_refusals),
-	    TEST(test_refuses_later),
-	    TEST(test_few_rights),
-	    TEST(test_greetings_overlap),
-	    TEST(test_password),
-	    TEST(test_strangers),
-	    TEST(test_silence),
-	    TEST(test_closes_at_once),
-	    TEST(test_nobody_listens),
-	    TEST(test_unasked),
-	    TEST(test_lies),
-	    TEST(test_value_and_lie),
-	    TEST(test_large_lies),
-	    TEST(test_byte_by_byte),
-	    TEST(test_largest_value),
-	    TEST(test_large_and_first_byte),
-	    TEST(test_shares_the_loop),
-	    TEST(test_cut),
-	    TEST(test_more_behind_lie),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A cluster whose nodes lie: maps, MOVED and ASK, in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "engine/engine_private.h"
 #include "engine/engine_fixture.h"
 #include "engine/fake_engine.h"
@@ -18,6 +15,28 @@
 
 static const char id_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 static const char id_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+
+/* ---- slots of keys ----------------------------------------------------- */
+
+/* Redis Cluster specification: CRC16("123456789") is 0x31C3. Slots as
+ * CLUSTER KEYSLOT of redis-server 7 says. */
+TEST(test_slots)
+{
+	static const struct {
+		const char *key;
+		unsigned slot;
+	} known[] = {{"", 0}, {"foo", 12182}, {"bar", 5061},
+	    {"123456789", 0x31c3}, {"{foo}bar", 12182}, {"a{foo}{bar}", 12182},
+	    {"foo{}{bar}", 8363}, {"foo{{bar}}zap", 4015}, {"{}", 15257}};
+
+	assert_int_equal(crc16("123456789", 9), 0x31c3);
+	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		assert_int_equal(crc16_slot(known[i].key, strlen(known[i].key)),
+		    known[i].slot);
+	assert_int_equal(crc16_slot("foo{bar", 7), crc16("foo{bar", 7) & 16383);
+}
+
+/* ---- two nodes ----------------------------------------------------------- */
 
 /* Two nodes, of which one is in the configuration and has all slots. */
 struct pair {
@@ -111,7 +130,9 @@ static size_t count_nodes(struct pair *p)
 	return engine_get_nodes(p->w.engine, NULL, 0);
 }
 
-static void test_one_node(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_one_node)
 {
 	struct pair *p = *state;
 
@@ -121,7 +142,7 @@ static void test_one_node(void **state)
 }
 
 /* It is connected to a node for the first time; no question waits meanwhile. */
-static void test_moved(void **state)
+TEST(test_moved)
 {
 	struct pair *p = *state;
 	char *value;
@@ -142,7 +163,7 @@ static void test_moved(void **state)
 	assert_int_equal(farm_status(&p->w).redirects, 1);
 }
 
-static void test_ask(void **state)
+TEST(test_ask)
 {
 	struct pair *p = *state;
 	char *value;
@@ -161,7 +182,7 @@ static void test_ask(void **state)
 }
 
 /* Each says that the other has it. */
-static void test_circle(void **state)
+TEST(test_circle)
 {
 	struct pair *p = *state;
 	char to_a[96];
@@ -181,7 +202,7 @@ static void test_circle(void **state)
 }
 
 /* However often it says so, a map is asked for now and then only. */
-static void test_moved_storm(void **state)
+TEST(test_moved_storm)
 {
 	struct pair *p = *state;
 	struct question *q = calloc(1000, sizeof(*q));
@@ -199,7 +220,7 @@ static void test_moved_storm(void **state)
 	free(q);
 }
 
-static void test_bad_redirects(void **state)
+TEST(test_bad_redirects)
 {
 	static const char *const lies[] = {"-MOVED \r\n", "-MOVED x y\r\n",
 	    "-MOVED 1\r\n", "-MOVED 16384 127.0.0.1:1\r\n",
@@ -219,7 +240,7 @@ static void test_bad_redirects(void **state)
 	}
 }
 
-static void test_bad_maps(void **state)
+TEST(test_bad_maps)
 {
 	static const char *const lies[] = {"*0\r\n", "+OK\r\n", "*1\r\n*0\r\n",
 	    "*1\r\n:1\r\n", "*1\r\n*3\r\n:5\r\n:4\r\n*2\r\n$1\r\na\r\n:1\r\n",
@@ -252,7 +273,7 @@ static void test_bad_maps(void **state)
 }
 
 /* A slot each for so many nodes, of which none is there. */
-static void test_too_many_nodes(void **state)
+TEST(test_too_many_nodes)
 {
 	enum { NODES = 400, SIZE = 80 };
 	struct pair *p = *state;
@@ -279,7 +300,7 @@ static void test_too_many_nodes(void **state)
 }
 
 /* Other nodes in each map. */
-static void test_maps_that_change(void **state)
+TEST(test_maps_that_change)
 {
 	struct pair *p = *state;
 	char map[256];
@@ -299,7 +320,7 @@ static void test_maps_that_change(void **state)
 }
 
 /* Another one answers for it while it is away. */
-static void test_node_goes(void **state)
+TEST(test_node_goes)
 {
 	struct pair *p = *state;
 	char *value;
@@ -353,7 +374,7 @@ static void held_begin(struct pair *p, struct fake_engine *f[NODES], char *map,
 
 /* Many of them send nearly all of a large value, and then nothing: what is held
  * of that is bounded. */
-static void test_held(void **state)
+TEST(test_held)
 {
 	enum { PART = 16 << 20 };
 	struct pair *p = *state;
@@ -392,25 +413,4 @@ static void test_held(void **state)
 		fake_free(f[i]);
 	free(map);
 	free(part);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_one_node),
-	    TEST(test_moved),
-	    TEST(test_ask),
-	    TEST(test_circle),
-	    TEST(test_moved_storm),
-	    TEST(test_bad_redirects),
-	    TEST(test_bad_maps),
-	    TEST(test_too_many_nodes),
-	    TEST(test_maps_that_change),
-	    TEST(test_node_goes),
-	    TEST(test_held),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

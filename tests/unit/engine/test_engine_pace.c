@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is asked of an engine, and put, at which pace: deadlines, hanging,
  * bounds, a full one, removal; in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "engine/lies_fixture.h"
 #include "scenario/vclock.h"
 
+FIXTURE(lies_open, lies_close);
+
 /* ---- an honest one ----------------------------------------------------- */
 
-static void test_get_and_put(void **state)
+TEST(test_get_and_put)
 {
 	struct lies *l = *state;
 	struct engine_status st;
@@ -55,7 +54,7 @@ static void test_get_and_put(void **state)
 	assert_false(st.cluster);
 }
 
-static void test_cancel_and_free(void **state)
+TEST(test_cancel_and_free)
 {
 	struct lies *l = *state;
 	struct question cancelled, waiting;
@@ -77,7 +76,7 @@ static void test_cancel_and_free(void **state)
 }
 
 /* Each answer belongs to its question, late ones too. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct lies *l = *state;
 	struct question q[20];
@@ -94,7 +93,7 @@ static void test_order(void **state)
 	}
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
 	struct lies *l = *state;
 	static char large[200000];
@@ -137,7 +136,7 @@ static void test_round_trip(void **state)
 
 /* ---- slowness ---------------------------------------------------------- */
 
-static void test_deadline(void **state)
+TEST(test_deadline)
 {
 	struct lies *l = *state;
 	struct question q[3];
@@ -164,7 +163,7 @@ static void test_deadline(void **state)
 }
 
 /* An engine that has owed an answer for long is not asked more. */
-static void test_owes_an_answer(void **state)
+TEST(test_owes_an_answer)
 {
 	struct lies *l = *state;
 	struct question q[4];
@@ -190,7 +189,7 @@ static void test_owes_an_answer(void **state)
 }
 
 /* A job asks again and again: few of its questions wait for nothing. */
-static void test_hang(void **state)
+TEST(test_hang)
 {
 	struct lies *l = *state;
 	unsigned waited = 0, connections = fake_connections(l->fake);
@@ -220,7 +219,7 @@ static void test_hang(void **state)
 }
 
 /* It is connected to anew, and what is silent then is no better. */
-static void test_long_hang(void **state)
+TEST(test_long_hang)
 {
 	struct lies *l = *state;
 	unsigned connections;
@@ -240,7 +239,7 @@ static void test_long_hang(void **state)
 }
 
 /* Late each time: it is asked less and less, until it is in time. */
-static void test_always_late(void **state)
+TEST(test_always_late)
 {
 	struct lies *l = *state;
 	unsigned waited = 0;
@@ -263,7 +262,7 @@ static void test_always_late(void **state)
 }
 
 /* A long hiccup must not be believed for long. */
-static void test_estimate_recovers(void **state)
+TEST(test_estimate_recovers)
 {
 	struct lies *l = *state;
 	struct question q;
@@ -279,7 +278,7 @@ static void test_estimate_recovers(void **state)
 
 /* ---- bounds of what is asked and put ----------------------------------- */
 
-static void test_many_asks(void **state)
+TEST(test_many_asks)
 {
 	struct lies *l = *state;
 	struct question *q = calloc(2000, sizeof(*q));
@@ -299,7 +298,7 @@ static void test_many_asks(void **state)
 	free(q);
 }
 
-static void test_backlog(void **state)
+TEST(test_backlog)
 {
 	enum { EACH = 1 << 20 };
 	struct lies *l = *state;
@@ -327,7 +326,7 @@ static void test_backlog(void **state)
 }
 
 /* A question waits behind one value at most. */
-static void test_questions_go_first(void **state)
+TEST(test_questions_go_first)
 {
 	struct lies *l = *state;
 	struct engine_key key = farm_key("key");
@@ -348,7 +347,7 @@ static void test_questions_go_first(void **state)
 	free(value);
 }
 
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct lies *l = *state;
 	unsigned tried = 0;
@@ -379,7 +378,7 @@ static void test_full(void **state)
 
 /* ---- removal ----------------------------------------------------------- */
 
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct lies *l = *state;
 	struct flushed f = {0};
@@ -406,7 +405,7 @@ static void test_flush(void **state)
 	assert_int_equal(f.removed, 0);
 }
 
-static void test_flush_lies(void **state)
+TEST(test_flush_lies)
 {
 	static const char *const lies[] = {"+OK\r\n", "*0\r\n", "*1\r\n*0\r\n",
 	    "*2\r\n:0\r\n*0\r\n", "*2\r\n$1\r\n0\r\n+x\r\n",
@@ -431,7 +430,7 @@ static void test_flush_lies(void **state)
 
 /* Of a page with more keys than anybody asked for, none is removed: each would
  * be a command that waits. */
-static void test_flush_large_page(void **state)
+TEST(test_flush_large_page)
 {
 	enum { KEYS = 200000 };
 	struct lies *l = *state;
@@ -453,7 +452,7 @@ static void test_flush_large_page(void **state)
 	free(text);
 }
 
-static void test_flush_ends_early(void **state)
+TEST(test_flush_ends_early)
 {
 	struct lies *l = *state;
 	struct flushed f = {0};
@@ -476,32 +475,4 @@ static void test_flush_ends_early(void **state)
 	engine_free(l->w.engine);
 	l->w.engine = NULL;
 	assert_int_equal(f.calls, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, lies_open, lies_close)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_get_and_put),
-	    TEST(test_cancel_and_free),
-	    TEST(test_order),
-	    TEST(test_round_trip),
-	    TEST(test_deadline),
-	    TEST(test_owes_an_answer),
-	    TEST(test_hang),
-	    TEST(test_long_hang),
-	    TEST(test_always_late),
-	    TEST(test_estimate_recovers),
-	    TEST(test_many_asks),
-	    TEST(test_backlog),
-	    TEST(test_questions_go_first),
-	    TEST(test_full),
-	    TEST(test_flush),
-	    TEST(test_flush_lies),
-	    TEST(test_flush_large_page),
-	    TEST(test_flush_ends_early),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

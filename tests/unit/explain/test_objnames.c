@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of objects: found a part at a time, while names come and go. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "explain/objnames.h"
@@ -81,13 +78,12 @@ static void assert_named(const struct objnames *on, unsigned i)
 }
 
 /* No step looks at more than it was told to. */
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	struct caches *c = open_caches();
 	struct objnames *on = wanted();
 	unsigned steps = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
 	while (!objnames_step(on, c, &root, T0, 10))
@@ -103,13 +99,12 @@ static void test_steps(void **state)
 }
 
 /* The table grows under the walk: what was there is found. */
-static void test_growth(void **state)
+TEST(test_growth)
 {
 	struct caches *c = open_caches();
 	struct objnames *on = wanted();
 	unsigned more = FILES;
 
-	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
 	while (!objnames_step(on, c, &root, T0, 50))
@@ -122,12 +117,11 @@ static void test_growth(void **state)
 }
 
 /* Everything is forgotten between two steps, and other things come. */
-static void test_flush(void **state)
+TEST(test_flush)
 {
 	struct caches *c = open_caches();
 	struct objnames *on = wanted();
 
-	(void)state;
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
 	assert_false(objnames_step(on, c, &root, T0, 100));
@@ -160,14 +154,13 @@ static bool is_told(struct caches *c, uint64_t after_us)
 	return told;
 }
 
-static void test_rights(void **state)
+TEST(test_rights)
 {
 	struct caches *c = open_caches();
 	char body[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 	uint32_t id = user_cred(c, &alice, &cred, body);
 
-	(void)state;
 	config.policy.grant_timeout_us = 1000;
 	bind_file(c, 0);
 	assert_false(is_told(c, 0));
@@ -183,16 +176,4 @@ static void test_rights(void **state)
 	assert_true(is_told(c, 1500));
 	assert_false(is_told(c, 1501));
 	caches_free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_steps),
-	    cmocka_unit_test(test_growth),
-	    cmocka_unit_test(test_flush),
-	    cmocka_unit_test(test_rights),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -71,6 +71,4 @@ void say_access(
 /* Its calls are another user's from now on. */
 void be_somebody_else(struct world *w);
 
-#define PAIR(test) cmocka_unit_test_setup_teardown(test, begin_pair, end_pair)
-
 #endif

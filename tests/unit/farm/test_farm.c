@@ -49,9 +49,11 @@ static enum cached_verdict read_big(
 	return v;
 }
 
+FIXTURE(begin_pair, end_pair);
+
 /* ---- data -------------------------------------------------------------- */
 
-static void test_data(void **state)
+TEST(test_data)
 {
 	struct pair *p = *state;
 
@@ -69,7 +71,7 @@ static void test_data(void **state)
 }
 
 /* Pieces that came one after the other are one value. */
-static void test_pieces(void **state)
+TEST(test_pieces)
 {
 	struct pair *p = *state;
 
@@ -84,7 +86,7 @@ static void test_pieces(void **state)
 
 /* … and so are those with a gap between them, as of a file that is mapped into
  * memory; what comes later goes with what the engine has. */
-static void test_gaps(void **state)
+TEST(test_gaps)
 {
 	struct pair *p = *state;
 
@@ -105,7 +107,7 @@ static void test_gaps(void **state)
 }
 
 /* A value that its key fits, and whose pieces make no sense. */
-static void test_bad_pieces(void **state)
+TEST(test_bad_pieces)
 {
 	static const uint64_t bad[][4] = {{CELL, 100, CELL + 50, 100},
 	    {CELL + 200, 100, CELL, 100}, {0, 100, CELL, 100},
@@ -140,7 +142,7 @@ static void test_bad_pieces(void **state)
 }
 
 /* The engine has lost all that it had: it is given what comes anew. */
-static void test_engine_begins_anew(void **state)
+TEST(test_engine_begins_anew)
 {
 	struct pair *p = *state;
 
@@ -154,7 +156,7 @@ static void test_engine_begins_anew(void **state)
 }
 
 /* What is not firm may be of another moment: nobody else may have it. */
-static void test_not_firm(void **state)
+TEST(test_not_firm)
 {
 	struct pair *p = *state;
 
@@ -164,7 +166,7 @@ static void test_not_firm(void **state)
 	assert_int_equal(fake_count_of('d'), 0);
 }
 
-static void test_other_version(void **state)
+TEST(test_other_version)
 {
 	struct pair *p = *state;
 
@@ -176,7 +178,7 @@ static void test_other_version(void **state)
 }
 
 /* The file changes while the engine is being asked. */
-static void test_changes_meanwhile(void **state)
+TEST(test_changes_meanwhile)
 {
 	struct pair *p = *state;
 
@@ -191,7 +193,7 @@ static void test_changes_meanwhile(void **state)
 }
 
 /* All is forgotten while the engine is being asked. */
-static void test_flushed_meanwhile(void **state)
+TEST(test_flushed_meanwhile)
 {
 	struct pair *p = *state;
 
@@ -204,7 +206,7 @@ static void test_flushed_meanwhile(void **state)
 	assert_int_equal(stats_of(&p->b.fx).extents, 0);
 }
 
-static void test_unknown_version(void **state)
+TEST(test_unknown_version)
 {
 	struct pair *p = *state;
 	union nfs_args args = {
@@ -233,7 +235,7 @@ static bool brings_changed(struct pair *p)
 	       read_big(&p->b, 5, 0, FIRST) != CACHED_MISS;
 }
 
-static void test_flipped(void **state)
+TEST(test_flipped)
 {
 	struct pair *p = *state;
 	struct fake_value *v;
@@ -246,7 +248,7 @@ static void test_flipped(void **state)
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 1);
 }
 
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct pair *p = *state;
 
@@ -257,7 +259,7 @@ static void test_cut(void **state)
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 1);
 }
 
-static void test_empty(void **state)
+TEST(test_empty)
 {
 	struct pair *p = *state;
 
@@ -268,7 +270,7 @@ static void test_empty(void **state)
 }
 
 /* Values under each other's keys. */
-static void test_swapped(void **state)
+TEST(test_swapped)
 {
 	struct pair *p = *state;
 	struct fake_value *x, *y, z;
@@ -291,7 +293,7 @@ static void test_swapped(void **state)
 }
 
 /* The value of an older version in the place of the present one. */
-static void test_replayed(void **state)
+TEST(test_replayed)
 {
 	struct pair *p = *state;
 	struct fake_value *old, *now;
@@ -311,7 +313,7 @@ static void test_replayed(void **state)
 }
 
 /* Another key file is another farm. */
-static void test_wrong_key(void **state)
+TEST(test_wrong_key)
 {
 	struct pair *p = *state;
 
@@ -323,7 +325,7 @@ static void test_wrong_key(void **state)
 	assert_false(brings_changed(p));
 }
 
-static void test_other_server(void **state)
+TEST(test_other_server)
 {
 	struct pair *p = *state;
 
@@ -337,7 +339,7 @@ static void test_other_server(void **state)
 /* ---- rights ------------------------------------------------------------ */
 
 /* The bytes are there, and go to nobody whom the server has not let in. */
-static void test_denied(void **state)
+TEST(test_denied)
 {
 	struct pair *p = *state;
 	fattr3 a = big_attr(5);
@@ -356,7 +358,7 @@ static void test_denied(void **state)
 
 /* ---- an engine that is of no use --------------------------------------- */
 
-static void test_asked_once(void **state)
+TEST(test_asked_once)
 {
 	struct pair *p = *state;
 
@@ -370,7 +372,7 @@ static void test_asked_once(void **state)
 
 /* Where the farm has had nothing for long, nobody waits for it; but now and
  * then it is asked beside the server, which tells when it has something. */
-static void test_barren(void **state)
+TEST(test_barren)
 {
 	struct pair *p = *state;
 	uint64_t before;
@@ -391,7 +393,7 @@ static void test_barren(void **state)
 	assert_int_equal(ask(&p->b, 0, FIRST), FARM_ASKED);
 }
 
-static void test_hangs(void **state)
+TEST(test_hangs)
 {
 	struct pair *p = *state;
 
@@ -409,7 +411,7 @@ static void on_done(struct fetch_watch *watch)
 }
 
 /* Others find the claim, and hear of its end. */
-static void test_claim(void **state)
+TEST(test_claim)
 {
 	struct pair *p = *state;
 	bool told = false;
@@ -432,7 +434,7 @@ static void test_claim(void **state)
 }
 
 /* What nobody waits for leaves room on the way from the engine. */
-static void test_busy(void **state)
+TEST(test_busy)
 {
 	struct pair *p = *state;
 	struct node *big;
@@ -448,35 +450,4 @@ static void test_busy(void **state)
 	    farm_ask_data(p->b.server, big, p->b.w->cred, CELL, CELL, true),
 	    FARM_BUSY);
 	assert_int_equal(ask(&p->b, 0, FIRST), FARM_ASKED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    PAIR(test_data),
-	    PAIR(test_pieces),
-	    PAIR(test_gaps),
-	    PAIR(test_bad_pieces),
-	    PAIR(test_engine_begins_anew),
-	    PAIR(test_not_firm),
-	    PAIR(test_other_version),
-	    PAIR(test_changes_meanwhile),
-	    PAIR(test_flushed_meanwhile),
-	    PAIR(test_unknown_version),
-	    PAIR(test_flipped),
-	    PAIR(test_cut),
-	    PAIR(test_empty),
-	    PAIR(test_swapped),
-	    PAIR(test_replayed),
-	    PAIR(test_wrong_key),
-	    PAIR(test_other_server),
-	    PAIR(test_denied),
-	    PAIR(test_asked_once),
-	    PAIR(test_barren),
-	    PAIR(test_hangs),
-	    PAIR(test_claim),
-	    PAIR(test_busy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `farm check` finds at a real redis-server and at an engine that lies,
  * and that a flush removes what is the farm's, and nothing else. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -46,7 +43,7 @@ static void turn(struct check_world *w)
 	event_base_dispatch(w->base);
 }
 
-static enum engine_state state(const struct check_world *w)
+static enum engine_state state_of(const struct check_world *w)
 {
 	struct engine_status st;
 
@@ -58,10 +55,10 @@ static void until(struct check_world *w, enum engine_state want)
 {
 	uint64_t begun_us = clock_now_us();
 
-	while (state(w) != want) {
+	while (state_of(w) != want) {
 		turn(w);
 		if (clock_now_us() - begun_us > 60000000)
-			fail_msg("it is %s", engine_state_name(state(w)));
+			fail_msg("it is %s", engine_state_name(state_of(w)));
 	}
 }
 
@@ -145,7 +142,7 @@ static void own_key(const struct check_world *w, unsigned i, char key[64])
 
 /* ---- checks ------------------------------------------------------------- */
 
-static void test_good(void **st)
+TEST(test_good)
 {
 	const struct engine_sample_node *n;
 	const struct farm_check_keys *keys;
@@ -153,7 +150,6 @@ static void test_good(void **st)
 	struct farm_check *c;
 	char key[64];
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -187,7 +183,7 @@ static void test_good(void **st)
 }
 
 /* Of many keys it looks at some. */
-static void test_sample(void **st)
+TEST(test_sample)
 {
 	const struct farm_check_keys *keys;
 	const struct engine_sample_node *n;
@@ -195,7 +191,6 @@ static void test_sample(void **st)
 	struct farm_check *c;
 	redisReply *r;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	r = redis_ask(w.redis, "EVAL %s 0",
@@ -211,13 +206,12 @@ static void test_sample(void **st)
 	end(&w);
 }
 
-static void test_no_rights(void **st)
+TEST(test_no_rights)
 {
 	const struct farm_check_keys *keys;
 	struct check_world w;
 	struct farm_check *c;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	redis_do(w.redis, "SET %s x", OTHER);
@@ -239,7 +233,7 @@ static void test_no_rights(void **st)
 	end(&w);
 }
 
-static void test_full(void **st)
+TEST(test_full)
 {
 	static const char *const options[] = {
 	    "--maxmemory", "1mb", "--maxmemory-policy", "noeviction", NULL};
@@ -247,7 +241,6 @@ static void test_full(void **st)
 	struct check_world w;
 	struct farm_check *c;
 
-	(void)st;
 	if (!begin_redis(&w, options))
 		skip();
 	redis_do(w.redis, "CONFIG SET maxmemory 1");
@@ -261,7 +254,7 @@ static void test_full(void **st)
 }
 
 /* Each master is looked at, and no replica. */
-static void test_cluster(void **st)
+TEST(test_cluster)
 {
 	struct check_world w = {.base = event_base_new()};
 	const struct engine_sample_node *nodes;
@@ -270,7 +263,6 @@ static void test_cluster(void **st)
 	struct farm_check *c;
 	size_t n;
 
-	(void)st;
 	if (!redis_installed())
 		skip();
 	redis_cluster_start(all);
@@ -294,12 +286,11 @@ static void test_cluster(void **st)
 	end(&w);
 }
 
-static void test_hung(void **st)
+TEST(test_hung)
 {
 	struct check_world w;
 	struct farm_check *c;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -312,13 +303,12 @@ static void test_hung(void **st)
 	end(&w);
 }
 
-static void test_down(void **st)
+TEST(test_down)
 {
 	const struct farm_check_keys *keys;
 	struct check_world w;
 	struct farm_check *c;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -333,11 +323,10 @@ static void test_down(void **st)
 }
 
 /* Whoever asked goes away at any moment. */
-static void test_given_up(void **st)
+TEST(test_given_up)
 {
 	struct check_world w;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -352,18 +341,17 @@ static void test_given_up(void **st)
 		}
 		farm_check_free(c);
 	}
-	assert_int_equal(state(&w), ENGINE_UP);
+	assert_int_equal(state_of(&w), ENGINE_UP);
 	end(&w);
 }
 
-static void test_lies(void **st)
+TEST(test_lies)
 {
 	struct check_world w = {.base = event_base_new()};
 	struct fake_engine *fake = fake_new(w.base);
 	const struct farm_check_keys *keys;
 	struct farm_check *c;
 
-	(void)st;
 	begin(&w, fake_url(fake));
 	until(&w, ENGINE_UP);
 	/* It has nothing, whatever it was given. */
@@ -400,13 +388,12 @@ static void test_lies(void **st)
 
 /* ---- flush -------------------------------------------------------------- */
 
-static void test_flush(void **st)
+TEST(test_flush)
 {
 	struct farm_flush_status flush;
 	struct check_world w;
 	char key[64];
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -430,12 +417,11 @@ static void test_flush(void **st)
 	end(&w);
 }
 
-static void test_flush_refused(void **st)
+TEST(test_flush_refused)
 {
 	struct farm_flush_status flush = {.busy = true};
 	struct check_world w;
 
-	(void)st;
 	if (!begin_redis(&w, as_it_should_be))
 		skip();
 	until(&w, ENGINE_UP);
@@ -448,23 +434,4 @@ static void test_flush_refused(void **st)
 	assert_int_equal(flush.removed, 0);
 	assert_non_null(strstr(flush.error, "+scan"));
 	end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_good),
-	    cmocka_unit_test(test_sample),
-	    cmocka_unit_test(test_no_rights),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_cluster),
-	    cmocka_unit_test(test_hung),
-	    cmocka_unit_test(test_down),
-	    cmocka_unit_test(test_given_up),
-	    cmocka_unit_test(test_lies),
-	    cmocka_unit_test(test_flush),
-	    cmocka_unit_test(test_flush_refused),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

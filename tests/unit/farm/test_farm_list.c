@@ -77,7 +77,9 @@ static enum cached_verdict look_up(struct farm_machine *m, const char *name)
 	return cached_lookup(&call, &a);
 }
 
-static void test_listing(void **state)
+FIXTURE(begin_pair, end_pair);
+
+TEST(test_listing)
 {
 	struct pair *p = *state;
 
@@ -95,7 +97,7 @@ static void test_listing(void **state)
 	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
 }
 
-static void test_listing_of_others(void **state)
+TEST(test_listing_of_others)
 {
 	struct pair *p = *state;
 
@@ -109,7 +111,7 @@ static void test_listing_of_others(void **state)
 
 /* Where the farm had no listings for long, it is asked for one beside the
  * server; one that it has is asked for as before then. */
-static void test_listing_barren(void **state)
+TEST(test_listing_barren)
 {
 	struct pair *p = *state;
 
@@ -123,7 +125,7 @@ static void test_listing_barren(void **state)
 	assert_true(brings_list(&p->b));
 }
 
-static void test_listing_changed(void **state)
+TEST(test_listing_changed)
 {
 	struct pair *p = *state;
 
@@ -133,7 +135,7 @@ static void test_listing_changed(void **state)
 }
 
 /* A change of our own came after what confirmed the version. */
-static void test_listing_after_change(void **state)
+TEST(test_listing_after_change)
 {
 	struct pair *p = *state;
 
@@ -147,17 +149,4 @@ static void test_listing_after_change(void **state)
 		turn(&p->b);
 	assert_null(listcache_find(
 	    p->b.w->caches->lists, node_of(p->b.w, "dir"), p->b.w->cred, true));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    PAIR(test_listing),
-	    PAIR(test_listing_of_others),
-	    PAIR(test_listing_barren),
-	    PAIR(test_listing_changed),
-	    PAIR(test_listing_after_change),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -61,8 +61,10 @@ static void until_waiting(struct farm_machine *m)
 		turn(m);
 }
 
+FIXTURE(begin_pair, end_pair);
+
 /* The second one waits for what the first one fetches. */
-static void test_one_fetches(void **state)
+TEST(test_one_fetches)
 {
 	struct pair *p = *state;
 
@@ -79,7 +81,7 @@ static void test_one_fetches(void **state)
 }
 
 /* It does not come: then the server is asked. */
-static void test_in_vain(void **state)
+TEST(test_in_vain)
 {
 	struct pair *p = *state;
 
@@ -92,7 +94,7 @@ static void test_in_vain(void **state)
 }
 
 /* After many waits in vain, only one mark in sixteen is waited for. */
-static void test_marks_that_lie(void **state)
+TEST(test_marks_that_lie)
 {
 	struct pair *p = *state;
 
@@ -108,7 +110,7 @@ static void test_marks_that_lie(void **state)
 }
 
 /* Nobody waits for itself. */
-static void test_own_mark(void **state)
+TEST(test_own_mark)
 {
 	struct pair *p = *state;
 
@@ -121,7 +123,7 @@ static void test_own_mark(void **state)
 }
 
 /* Whoever is alone leaves no marks; but the next one hears of it. */
-static void test_alone(void **state)
+TEST(test_alone)
 {
 	struct pair *p = *state;
 
@@ -140,7 +142,7 @@ static void test_alone(void **state)
 }
 
 /* A mark never stands in the way of what is there. */
-static void test_value_stays(void **state)
+TEST(test_value_stays)
 {
 	struct pair *p = *state;
 
@@ -156,7 +158,7 @@ static void test_value_stays(void **state)
 }
 
 /* What will not be published is not marked: the version was seen just now. */
-static void test_not_firm(void **state)
+TEST(test_not_firm)
 {
 	struct pair *p = *state;
 
@@ -170,7 +172,7 @@ static void test_not_firm(void **state)
 }
 
 /* No file is longer; the numbers of cells go on behind its end. */
-static void test_longest_file(void **state)
+TEST(test_longest_file)
 {
 	struct pair *p = *state;
 	fattr3 a = big_attr(5);
@@ -188,7 +190,7 @@ static void test_longest_file(void **state)
 }
 
 /* The beginning of a listing says that the rest will come. */
-static void test_listing(void **state)
+TEST(test_listing)
 {
 	struct pair *p = *state;
 	fattr3 dir = attr_of(NF3DIR, 1, 10);
@@ -210,7 +212,7 @@ static void test_listing(void **state)
 }
 
 /* The server goes, as by a reload. */
-static void test_ends_while_it_waits(void **state)
+TEST(test_ends_while_it_waits)
 {
 	struct pair *p = *state;
 
@@ -221,22 +223,4 @@ static void test_ends_while_it_waits(void **state)
 	farm_data_free(p->b.server);
 	assert_true(TAILQ_EMPTY(&p->b.farm->waits));
 	turn(&p->b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    PAIR(test_one_fetches),
-	    PAIR(test_in_vain),
-	    PAIR(test_marks_that_lie),
-	    PAIR(test_own_mark),
-	    PAIR(test_alone),
-	    PAIR(test_value_stays),
-	    PAIR(test_not_firm),
-	    PAIR(test_longest_file),
-	    PAIR(test_listing),
-	    PAIR(test_ends_while_it_waits),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,8 +35,10 @@ static void read_cells(struct farm_machine *m)
 	}
 }
 
+FIXTURE(begin, end);
+
 /* While replies come, a job waits for the next one. */
-static void test_behind_the_job(void **state)
+TEST(test_behind_the_job)
 {
 	struct pair *p = *state;
 
@@ -47,7 +49,7 @@ static void test_behind_the_job(void **state)
 }
 
 /* A long job publishes while it goes on. */
-static void test_in_a_long_job(void **state)
+TEST(test_in_a_long_job)
 {
 	struct pair *p = *state;
 
@@ -65,24 +67,11 @@ static void test_in_a_long_job(void **state)
 }
 
 /* Other machines may be waiting. */
-static void test_others_are_there(void **state)
+TEST(test_others_are_there)
 {
 	struct pair *p = *state;
 
 	p->a.server->others.seen_us = clock_now_us();
 	read_cells(&p->a);
 	assert_int_equal(fake_count_of('d'), CELLS - 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, begin, end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_behind_the_job),
-	    TEST(test_in_a_long_job),
-	    TEST(test_others_are_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,8 +3,6 @@
 #include "farm/seal.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 #define NAME  "ff:abcdef:d:0123456789abcdef0123456789abcdef"
 #define OTHER "ff:abcdef:d:0123456789abcdef0123456789abcdeg"
@@ -53,11 +51,10 @@ static void check_round_trip(const struct seal *s, size_t len)
 	free(back);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
 	struct seal *s = make(1);
 
-	(void)state;
 	check_round_trip(s, 0);
 	check_round_trip(s, 1);
 	check_round_trip(s, 15);
@@ -68,12 +65,11 @@ static void test_round_trip(void **state)
 }
 
 /* Nothing at all may be passed as no pointer. */
-static void test_nothing(void **state)
+TEST(test_nothing)
 {
 	unsigned char sealed[SEAL_EXTRA];
 	struct seal *s = make(1);
 
-	(void)state;
 	seal_close(s, NAME, NULL, 0, sealed);
 	assert_true(seal_open(s, NAME, sealed, sizeof(sealed), NULL));
 	sealed[SEAL_EXTRA - 1] ^= 1;
@@ -90,12 +86,11 @@ static void close_small(
 	seal_close(s, NAME, "8 bytes.", SMALL, sealed);
 }
 
-static void test_flips(void **state)
+TEST(test_flips)
 {
 	unsigned char sealed[SMALL + SEAL_EXTRA], back[SMALL];
 	struct seal *s = make(1);
 
-	(void)state;
 	close_small(s, sealed);
 	for (size_t bit = 0; bit < 8 * sizeof(sealed); bit++) {
 		sealed[bit / 8] ^= (unsigned char)(1U << bit % 8);
@@ -106,12 +101,11 @@ static void test_flips(void **state)
 	seal_free(s);
 }
 
-static void test_length(void **state)
+TEST(test_length)
 {
 	unsigned char sealed[SMALL + SEAL_EXTRA + 1] = {0}, back[SMALL + 1];
 	struct seal *s = make(1);
 
-	(void)state;
 	close_small(s, sealed);
 	for (size_t len = 0; len < SMALL + SEAL_EXTRA; len++) {
 		/* The end is cut off, and so is the beginning. */
@@ -124,12 +118,11 @@ static void test_length(void **state)
 	seal_free(s);
 }
 
-static void test_name_and_key(void **state)
+TEST(test_name_and_key)
 {
 	unsigned char sealed[SMALL + SEAL_EXTRA], back[SMALL];
 	struct seal *s = make(1), *same = make(1), *other = make(2);
 
-	(void)state;
 	close_small(s, sealed);
 	assert_false(seal_open(s, OTHER, sealed, sizeof(sealed), back));
 	assert_false(seal_open(s, "", sealed, sizeof(sealed), back));
@@ -141,12 +134,11 @@ static void test_name_and_key(void **state)
 	seal_free(other);
 }
 
-static void test_closes_differ(void **state)
+TEST(test_closes_differ)
 {
 	unsigned char a[SMALL + SEAL_EXTRA], b[SMALL + SEAL_EXTRA];
 	struct seal *s = make(1);
 
-	(void)state;
 	close_small(s, a);
 	close_small(s, b);
 	assert_memory_not_equal(a, b, 24); /* the nonce */
@@ -160,7 +152,7 @@ static void test_closes_differ(void **state)
  * The key is 1, 2, …, 32. Prefix and names are of Python's hashlib, the value
  * is of its "cryptography" (with HChaCha20), so other programs seal so, too.
  */
-static void test_format(void **state)
+TEST(test_format)
 {
 	static const unsigned char sealed[] = {0x64, 0x65, 0x66, 0x67, 0x68,
 	    0x69, 0x6a, 0x6b, 0x6c, 0x6d, 0x6e, 0x6f, 0x70, 0x71, 0x72, 0x73,
@@ -171,7 +163,6 @@ static void test_format(void **state)
 	unsigned char back[SMALL];
 	struct seal *s = make(1);
 
-	(void)state;
 	assert_string_equal(seal_prefix(s), "ff:wct2M_:");
 	seal_name(s, 'd', "what", 4, name);
 	assert_string_equal(
@@ -203,13 +194,12 @@ static void check_shape(const struct seal *s, const char *name, char kind)
 	assert_int_equal(strspn(name + 3 + SEAL_ID_LEN + 3, digits), 32);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct seal *s[] = {make(1), make(9)};
 	char names[8][SEAL_NAME_LEN + 1];
 	size_t n = 0;
 
-	(void)state;
 	for (size_t i = 0; i < 2; i++) {
 		seal_name(s[i], 'd', "ab", 2, names[n]);
 		check_shape(s[i], names[n++], 'd');
@@ -229,12 +219,11 @@ static void test_names(void **state)
 	seal_free(s[1]);
 }
 
-static void test_bad_keys(void **state)
+TEST(test_bad_keys)
 {
 	unsigned char key[SEAL_KEY_FILE_BYTES] = {0};
 	struct seal *s;
 
-	(void)state;
 	errno = 0;
 	assert_null(seal_new(key));
 	assert_int_equal(errno, EINVAL);
@@ -320,7 +309,9 @@ static void must_load(struct folder *f)
 	"0102030405060708090a0b0c0d0e0f10"                                     \
 	"1112131415161718191a1B1C1D1E1f20"
 
-static void test_file(void **state)
+FIXTURE(folder_begin, folder_end);
+
+TEST(test_file)
 {
 	struct folder *f = *state;
 	unsigned char key[SEAL_KEY_FILE_BYTES + 1];
@@ -349,7 +340,7 @@ static void test_file(void **state)
 	must_refuse(f, "all the same");
 }
 
-static void test_digits(void **state)
+TEST(test_digits)
 {
 	static const char *const wrong[] = {
 	    DIGITS "\n\n",
@@ -376,7 +367,7 @@ static void test_digits(void **state)
 	must_refuse(f, "all the same");
 }
 
-static void test_strange_files(void **state)
+TEST(test_strange_files)
 {
 	static const mode_t modes[] = {0604, 0602, 0644, 0660 | 01};
 	struct folder *f = *state;
@@ -398,7 +389,7 @@ static void test_strange_files(void **state)
 	assert_int_equal(strlen(f->err), 3);
 }
 
-static void test_make_file(void **state)
+TEST(test_make_file)
 {
 	struct folder *f = *state;
 	mode_t old = umask(0777);
@@ -431,28 +422,4 @@ static void test_make_file(void **state)
 	seal_free(s[0]);
 	seal_free(s[1]);
 	assert_int_equal(seal_make_file("/nonexistent/key"), -ENOENT);
-}
-
-#define IN_FOLDER(test)                                                        \
-	cmocka_unit_test_setup_teardown(test, folder_begin, folder_end)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_round_trip),
-	    cmocka_unit_test(test_nothing),
-	    cmocka_unit_test(test_flips),
-	    cmocka_unit_test(test_length),
-	    cmocka_unit_test(test_name_and_key),
-	    cmocka_unit_test(test_closes_differ),
-	    cmocka_unit_test(test_format),
-	    cmocka_unit_test(test_names),
-	    cmocka_unit_test(test_bad_keys),
-	    IN_FOLDER(test_file),
-	    IN_FOLDER(test_digits),
-	    IN_FOLDER(test_strange_files),
-	    IN_FOLDER(test_make_file),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

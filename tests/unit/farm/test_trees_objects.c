@@ -6,14 +6,11 @@
 #include "farm/trees_objects.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "base/namemap.h"
 #include "cache/caches.h"
@@ -64,7 +61,9 @@ static struct caches *caches_other(struct world *w, size_t memory_bytes)
 	return c;
 }
 
-static void test_there_and_back(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_there_and_back)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
@@ -99,7 +98,7 @@ static void test_there_and_back(void **state)
 }
 
 /* What is known stays as it is. */
-static void test_known(void **state)
+TEST(test_known)
 {
 	struct world *w = *state;
 	struct bytetable h = small_table(w);
@@ -131,7 +130,7 @@ static struct bytetable large_table(struct world *w, uint32_t n)
 }
 
 /* What handles have in common is there once. */
-static void test_size(void **state)
+TEST(test_size)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
@@ -150,7 +149,7 @@ static void test_size(void **state)
 }
 
 /* Cut anywhere, or with any bit flipped: what is read lies inside. */
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
@@ -183,7 +182,7 @@ static void test_damaged(void **state)
 }
 
 /* However many come, a quarter of the memory is for what is learned here. */
-static void test_memory(void **state)
+TEST(test_memory)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 1 << 20);
@@ -206,7 +205,7 @@ static void nothing(void *arg, struct node *node)
 }
 
 /* They outlast one pass of the clock's hand, and not a second. */
-static void test_sweep(void **state)
+TEST(test_sweep)
 {
 	struct world *w = *state;
 	struct caches *other = caches_other(w, 16 << 20);
@@ -227,7 +226,7 @@ static void test_sweep(void **state)
 }
 
 /* The server does not know it: it is forgotten. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	struct world *w = *state;
 	nfs3_fh fh = fh_of("gone");
@@ -242,8 +241,6 @@ static void test_stale(void **state)
 	say(w, NFSPROC3_ACCESS, &args, &res);
 	assert_null(attrcache_by_key(w->caches->attr, key_of("gone")));
 }
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
 
 /* ---- names of absences --------------------------------------------------- */
 
@@ -266,8 +263,10 @@ static void assert_name(
 	assert_memory_equal(got, name, len);
 }
 
+FIXTURE(NULL, NULL);
+
 /* Those that are known go out, and come in, a part at a time. */
-static void test_names_there_and_back(void **state)
+TEST(test_names_there_and_back)
 {
 	struct namemap *here = namemap_new(), *there = namemap_new();
 	struct bytetable t = {0};
@@ -275,7 +274,6 @@ static void test_names_there_and_back(void **state)
 	unsigned turns = 0;
 	size_t len;
 
-	(void)state;
 	for (uint64_t i = 1; i <= NAMES; i++) {
 		uint64_t hashes[] = {hash_of(i), hash_of(NAMES + i)};
 
@@ -309,14 +307,13 @@ static void add_row(
 }
 
 /* What no directory can have is left out, and what stands behind it is not. */
-static void test_no_names(void **state)
+TEST(test_no_names)
 {
 	struct namemap *names = namemap_new();
 	struct bytetable t = {0};
 	struct bytetable_view v;
 	size_t len;
 
-	(void)state;
 	add_row(&t, "..", 2, 1);
 	add_row(&t, "a/b", 3, 3);
 	add_row(&t, "a\0b", 3, 5);
@@ -331,21 +328,4 @@ static void test_no_names(void **state)
 	assert_name(names, 9, "good");
 	bytetable_clear(&t);
 	namemap_free(names);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_there_and_back),
-	    TEST(test_known),
-	    TEST(test_size),
-	    TEST(test_damaged),
-	    TEST(test_memory),
-	    TEST(test_sweep),
-	    TEST(test_stale),
-	    cmocka_unit_test(test_names_there_and_back),
-	    cmocka_unit_test(test_no_names),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

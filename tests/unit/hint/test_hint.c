@@ -2,13 +2,11 @@
 /* Hints to wants: names, then bytes, in their order; what is passed, cancelled
  * and left behind; and what bounds them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -131,9 +129,11 @@ static struct hint_progress told(struct hint_stream *s)
 	return p;
 }
 
+FIXTURE(set_up, tear_down);
+
 /* ---- the way to the bytes --------------------------------------------- */
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "a");
@@ -153,7 +153,7 @@ static void test_names(void **state)
 }
 
 /* What the LOOKUP of a name brought is not asked for a second time. */
-static void test_no_answer(void **state)
+TEST(test_no_answer)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -170,7 +170,7 @@ static void test_no_answer(void **state)
 }
 
 /* … unless nobody was asked for it. */
-static void test_given_up(void **state)
+TEST(test_given_up)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 1);
@@ -183,7 +183,7 @@ static void test_given_up(void **state)
 	hint_end(s);
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 40);
@@ -199,7 +199,7 @@ static void test_order(void **state)
 
 /* The later ones are nearer by then, and go behind those that wait all the
  * same. */
-static void test_order_while_reading(void **state)
+TEST(test_order_while_reading)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 60);
@@ -219,7 +219,7 @@ static void test_order_while_reading(void **state)
 }
 
 /* All of a file, by chunks; its size was not known when the hint came. */
-static void test_whole_file(void **state)
+TEST(test_whole_file)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -239,7 +239,7 @@ static void test_whole_file(void **state)
 
 /* ---- the reader ------------------------------------------------------- */
 
-static void test_reader(void **state)
+TEST(test_reader)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 40);
@@ -262,7 +262,7 @@ static void test_reader(void **state)
 }
 
 /* One read far ahead may be readahead of the client; two are not. */
-static void test_far(void **state)
+TEST(test_far)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 48);
@@ -281,7 +281,7 @@ static void test_far(void **state)
 }
 
 /* The reader is there before it is known where that is. */
-static void test_reader_first(void **state)
+TEST(test_reader_first)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -305,7 +305,7 @@ static void test_reader_first(void **state)
 }
 
 /* Of a file that is hinted as a whole, what is behind the reader. */
-static void test_reader_inside(void **state)
+TEST(test_reader_inside)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -323,7 +323,7 @@ static void test_reader_inside(void **state)
 }
 
 /* One READ may be as long as many hints. */
-static void test_long_reads(void **state)
+TEST(test_long_reads)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -348,7 +348,7 @@ static void test_long_reads(void **state)
 	hint_end(s);
 }
 
-static void test_cancel(void **state)
+TEST(test_cancel)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 20);
@@ -368,7 +368,7 @@ static void test_cancel(void **state)
 	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
-static void test_unused(void **state)
+TEST(test_unused)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = stream_of_files(w, 2);
@@ -388,7 +388,7 @@ static void test_unused(void **state)
 }
 
 /* One that is longer than what may be ahead is not waited for for ever. */
-static void test_long(void **state)
+TEST(test_long)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -416,7 +416,7 @@ static void test_long(void **state)
 
 /* ---- bounds ----------------------------------------------------------- */
 
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, "");
@@ -448,7 +448,7 @@ static void test_ahead(void **state)
 	hint_end(s);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, ""), *more[8];
@@ -478,7 +478,7 @@ static void test_too_many(void **state)
 		hint_end(more[i]);
 }
 
-static void test_refusals(void **state)
+TEST(test_refusals)
 {
 	static const struct user user = {.uid = 1};
 	struct hint_world *w = *state;
@@ -490,31 +490,4 @@ static void test_refusals(void **state)
 	w->config.policy.prefetch = CONFIG_PREFETCH_OFF;
 	assert_null(hint_world_stream(w, ""));
 	assert_int_equal(errno, EOPNOTSUPP);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_names),
-	    TEST(test_no_answer),
-	    TEST(test_given_up),
-	    TEST(test_order),
-	    TEST(test_order_while_reading),
-	    TEST(test_whole_file),
-	    TEST(test_reader),
-	    TEST(test_far),
-	    TEST(test_reader_first),
-	    TEST(test_reader_inside),
-	    TEST(test_long_reads),
-	    TEST(test_cancel),
-	    TEST(test_unused),
-	    TEST(test_long),
-	    TEST(test_ahead),
-	    TEST(test_too_many),
-	    TEST(test_refusals),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,20 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What speculation may send, on a link that demand uses too. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
 
 static struct linksim sim;
 
-static void test_first_window(void **state)
+TEST(test_first_window)
 {
 	struct config_rate cap = {0, 80};
 	struct linkest *le = linkest_new();
@@ -22,7 +18,6 @@ static void test_first_window(void **state)
 	uint64_t wait_us = 1;
 	unsigned n;
 
-	(void)state;
 	for (n = 0; budget_may(b, 4000, 0, &wait_us); n++)
 		budget_sent(b, 4000, 0);
 	assert_int_equal(n, 1);
@@ -42,14 +37,13 @@ static void test_first_window(void **state)
 	linkest_free(le);
 }
 
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	struct config_rate cap = {0, 100};
 	struct linkest *le = linkest_new();
 	struct budget *b = budget_new(le, &cap);
 	uint64_t wait_us;
 
-	(void)state;
 	budget_pause(b, 5000);
 	budget_pause(b, 3000);
 	assert_false(budget_may(b, 100, 1000, &wait_us));
@@ -59,14 +53,13 @@ static void test_pause(void **state)
 	linkest_free(le);
 }
 
-static void test_tokens(void **state)
+TEST(test_tokens)
 {
 	struct config_rate cap = {80000, 0}; /* 10 bytes a millisecond */
 	struct linkest *le = linkest_new();
 	struct budget *b = budget_new(le, &cap);
 	uint64_t wait_us, wire = linkest_wire_bytes(16000);
 
-	(void)state;
 	assert_true(budget_may(b, 16000, 10 * SECOND_US, &wait_us));
 	budget_sent(b, 16000, 10 * SECOND_US);
 	budget_lost(b, 16000);
@@ -91,14 +84,13 @@ static uint64_t spend(struct budget *b, uint64_t now_us, uint64_t *wait_us)
 }
 
 /* A timer that is late does not make the link idle; but that is no burst. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct config_rate cap = {0, 80};
 	struct linkest *le = linkest_new();
 	struct budget *b = budget_new(le, &cap);
 	uint64_t wait_us, now_us = SECOND_US, on_time, wire;
 
-	(void)state;
 	linkest_set_kind(le, CONFIG_LINK_WIRED); /* a byte a microsecond */
 	wire = linkest_wire_bytes(1000);
 	spend(b, now_us, &wait_us);
@@ -158,13 +150,12 @@ static void assert_no_queue(void)
 	    histogram_percentile(&sim.added, 990), 0, 2 * unit * 17 / 16);
 }
 
-static void test_no_queue(void **state)
+TEST(test_no_queue)
 {
 	static const uint64_t links[][2] = {{1000000000, 1000},
 	    {20000000, 40000}, {20000000, 1000}, {2000000, 20000}};
 	unsigned i, heavy;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		for (heavy = 0; heavy < 2; heavy++) {
 			share_start(links[i][0], links[i][1], 80, 0);
@@ -177,7 +168,7 @@ static void test_no_queue(void **state)
 }
 
 /* From the first call on, of a link of which nothing is known. */
-static void test_start(void **state)
+TEST(test_start)
 {
 	static const uint64_t links[][2] = {{20000000, 40000}, {20000000, 1000},
 	    {2000000, 20000}, {1000000, 100000}, {500000, 20000}};
@@ -185,7 +176,6 @@ static void test_start(void **state)
 	uint64_t holds, unit;
 	unsigned i, k;
 
-	(void)state;
 	for (i = 0; i < 5 * 3 * 2; i++) {
 		linksim_init(&sim, 80, 0);
 		linksim_link(&sim, links[i / 6][0], links[i / 6][1]);
@@ -210,13 +200,12 @@ static void test_start(void **state)
 }
 
 /* Speculation alone gets its share of the link, and finds out the rate. */
-static void test_share(void **state)
+TEST(test_share)
 {
 	static const unsigned percent[] = {25, 50, 80};
 	uint64_t before, want;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		share_start(20000000, 40000, percent[i], 0);
 		linksim_run(&sim, 5 * SECOND_US);
@@ -230,11 +219,10 @@ static void test_share(void **state)
 }
 
 /* On a route that is longer all at once it gets its share again, soon. */
-static void test_longer_route(void **state)
+TEST(test_longer_route)
 {
 	uint64_t before, want;
 
-	(void)state;
 	share_start(20000000, 1000, 80, 0);
 	linksim_demand(&sim, 4, 1000, 2000);
 	linksim_run(&sim, 5 * SECOND_US);
@@ -250,13 +238,12 @@ static void test_longer_route(void **state)
 
 /* What is certain fills the link, if nobody else does, whatever the share; and
  * builds no queue before those that do. A rate is a rate. */
-static void test_certain(void **state)
+TEST(test_certain)
 {
 	static const unsigned percent[] = {10, 50, 80};
 	uint64_t before, want;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 4; i++) {
 		share_start(20000000, 40000, i < 3 ? percent[i] : 0,
 		    i < 3 ? 0 : 5000000);
@@ -275,13 +262,12 @@ static void test_certain(void **state)
 
 /* So do replies that are longer than a unit, which cannot be asked for in
  * parts: listings, and what a server gives beyond what it was asked for. */
-static void test_long_replies(void **state)
+TEST(test_long_replies)
 {
 	static const uint64_t sizes[] = {16000, 24000, 32768};
 	uint64_t before, want;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 3; i++) {
 		share_start(20000000, 40000, 80, 0);
 		sim.spec_max = sizes[i];
@@ -297,13 +283,12 @@ static void test_long_replies(void **state)
 	}
 }
 
-static void test_absolute(void **state)
+TEST(test_absolute)
 {
 	static const uint64_t bits[] = {500000, 5000000};
 	uint64_t before, want;
 	unsigned i;
 
-	(void)state;
 	for (i = 0; i < 2; i++) {
 		share_start(20000000, 40000, 0, bits[i]);
 		linksim_run(&sim, 2 * SECOND_US);
@@ -332,12 +317,11 @@ static void check_collapse(struct linksim *s)
 		c->longest_us = s->now_us - c->since_us;
 }
 
-static void test_jitter(void **state)
+TEST(test_jitter)
 {
 	struct collapse c;
 	unsigned k;
 
-	(void)state;
 	for (k = 1; k < 4; k++) {
 		share_start(20000000, 40000, 80, 0);
 		linksim_demand(&sim, 2, 20000, 32768);
@@ -355,11 +339,10 @@ static void test_jitter(void **state)
 }
 
 /* Where demand fills the link, speculation has one call in flight at most. */
-static void test_demand_first(void **state)
+TEST(test_demand_first)
 {
 	uint64_t alone;
 
-	(void)state;
 	share_start(20000000, 40000, 80, 0);
 	sim.speculate = false;
 	linksim_demand(&sim, 16, 1000, 65536);
@@ -376,25 +359,4 @@ static void test_demand_first(void **state)
 	linksim_run(&sim, 20 * SECOND_US);
 	assert_true(sim.demand_bytes >= alone / 100 * 90);
 	linksim_fini(&sim);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_first_window),
-	    cmocka_unit_test(test_pause),
-	    cmocka_unit_test(test_tokens),
-	    cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_no_queue),
-	    cmocka_unit_test(test_start),
-	    cmocka_unit_test(test_share),
-	    cmocka_unit_test(test_longer_route),
-	    cmocka_unit_test(test_certain),
-	    cmocka_unit_test(test_long_replies),
-	    cmocka_unit_test(test_absolute),
-	    cmocka_unit_test(test_jitter),
-	    cmocka_unit_test(test_demand_first),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The estimates of a link, in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
@@ -30,12 +26,11 @@ static void assert_base(unsigned percent)
 	assert_near(linkest_base_us(sim.le), sim.delay_us, percent);
 }
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct linkest *le = linkest_new();
 	struct linkest_mark mark;
 
-	(void)state;
 	assert_int_equal(linkest_rate_Bps(le), 0);
 	assert_int_equal(linkest_base_us(le), 0);
 	assert_int_equal(linkest_unit_bytes(le), 4096);
@@ -56,12 +51,11 @@ static void test_unknown(void **state)
 }
 
 /* RFC 6298 section 2: the first sample, then alpha = 1/8, beta = 1/4. */
-static void test_smoothing(void **state)
+TEST(test_smoothing)
 {
 	struct linkest *le = linkest_new();
 	struct linkest_mark mark;
 
-	(void)state;
 	linkest_sent(le, &mark, 100, 0);
 	linkest_received(le, &mark, 100, 40000);
 	assert_int_equal(linkest_srtt_us(le), 40000);
@@ -75,11 +69,10 @@ static void test_smoothing(void **state)
 }
 
 /* Who waits on this side is in the queue, too, for a while. */
-static void test_backlog(void **state)
+TEST(test_backlog)
 {
 	struct linkest *le = linkest_new();
 
-	(void)state;
 	assert_int_equal(linkest_backlog_us(le, 5 * SECOND_US), 0);
 	linkest_held(le, 400000, 5 * SECOND_US);
 	assert_int_equal(linkest_backlog_us(le, 5 * SECOND_US), 100000);
@@ -93,13 +86,12 @@ static void test_backlog(void **state)
 	linkest_free(le);
 }
 
-static void test_lost(void **state)
+TEST(test_lost)
 {
 	struct linkest *le = linkest_new();
 	struct linkest_mark mark[3];
 	size_t i;
 
-	(void)state;
 	for (i = 0; i < 3; i++)
 		linkest_sent(le, &mark[i], 65536, 10 * i);
 	linkest_lost(le, &mark[0]);
@@ -133,12 +125,11 @@ static void demand_start(
 }
 
 /* One caller shows the base, though not always the rate; many the rate. */
-static void test_demand_alone(void **state)
+TEST(test_demand_alone)
 {
 	static const unsigned tiny[] = {10, 50, 90};
 	size_t i, j;
 
-	(void)state;
 	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
 		for (j = 0; j < 3; j++) {
 			demand_start(&links[i], 1, tiny[j]);
@@ -158,7 +149,7 @@ static void test_demand_alone(void **state)
 }
 
 /* The parts of one reply show the rate, and its first one the base. */
-static void test_first_reply(void **state)
+TEST(test_first_reply)
 {
 	static const struct link real[] = {
 	    {100000000, 5000},
@@ -169,7 +160,6 @@ static void test_first_reply(void **state)
 	};
 	uint64_t bytes = 32768;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
 		linksim_init(&sim, 80, 0);
 		linksim_link(&sim, real[i].rate_bits, real[i].delay_us);
@@ -203,12 +193,11 @@ static uint64_t reply_in_parts(
 
 /* A first reply that was held up on its way tells of a slow link, and so of a
  * near server: for no longer than until the rate is known better. */
-static void test_first_reply_held_up(void **state)
+TEST(test_first_reply_held_up)
 {
 	struct linkest *le = linkest_new();
 	uint64_t now = SECOND_US;
 
-	(void)state;
 	now = reply_in_parts(le, 8, 10000, now);
 	assert_in_range(linkest_base_us(le), 20000, 35000);
 	for (int i = 0; i < 8; i++)
@@ -220,11 +209,10 @@ static void test_first_reply_held_up(void **state)
 
 /* Records that come behind one another may do so as the server makes them:
  * that is the least that the link carries. */
-static void test_many_records(void **state)
+TEST(test_many_records)
 {
 	struct linkest *le = linkest_new();
 
-	(void)state;
 	for (uint64_t now = 100000; now < 104000; now += 100)
 		linkest_arrived(le, 1000, false, now);
 	assert_int_equal(linkest_rate_Bps(le), 0);
@@ -269,7 +257,7 @@ static uint64_t replies(struct linkest *le, unsigned n, unsigned ahead,
 }
 
 /* Single replies of a faster time do not raise a rate that has fallen since. */
-static void test_faster_once(void **state)
+TEST(test_faster_once)
 {
 	static const uint64_t fast[] = {2500000, 2500000},
 			      falls[] = {2500000, 250000},
@@ -277,7 +265,6 @@ static void test_faster_once(void **state)
 	struct linkest *le = linkest_new();
 	uint64_t now = SECOND_US;
 
-	(void)state;
 	for (unsigned i = 0; i < 4; i++)
 		now = replies(le, 1, 1, fast, now);
 	assert_near(linkest_rate_Bps(le), 2500000, 10);
@@ -289,9 +276,8 @@ static void test_faster_once(void **state)
 }
 
 /* A link that was changed while it was idle shows with the first reply. */
-static void test_idle_and_slower(void **state)
+TEST(test_idle_and_slower)
 {
-	(void)state;
 	demand_start(&links[1], 8, 30);
 	linksim_run(&sim, 5 * SECOND_US);
 	linksim_demand(&sim, 0, 0, 0);
@@ -308,9 +294,8 @@ static void test_idle_and_slower(void **state)
 }
 
 /* A server that takes its time is not a link that has become slower. */
-static void test_server_slower(void **state)
+TEST(test_server_slower)
 {
-	(void)state;
 	demand_start(&links[1], 4, 0);
 	linksim_run(&sim, 5 * SECOND_US);
 	assert_rate(15);
@@ -341,11 +326,10 @@ static void check_inflated(struct linksim *s)
 }
 
 /* One caller never fills the link, and yet shows that it is faster now. */
-static void test_faster_for_one(void **state)
+TEST(test_faster_for_one)
 {
 	struct inflated in = {0};
 
-	(void)state;
 	linksim_init(&sim, 80, 0);
 	linksim_link(&sim, 1000000, 40000);
 	sim.demand_min = 65536;
@@ -374,11 +358,10 @@ static void test_faster_for_one(void **state)
 	linksim_fini(&sim);
 }
 
-static void test_idle(void **state)
+TEST(test_idle)
 {
 	uint64_t rate, base, srtt;
 
-	(void)state;
 	demand_start(&links[1], 8, 30);
 	linksim_run(&sim, 5 * SECOND_US);
 	linksim_demand(&sim, 0, 0, 0);
@@ -400,11 +383,10 @@ static void test_idle(void **state)
 	linksim_fini(&sim);
 }
 
-static void test_drop_and_rise(void **state)
+TEST(test_drop_and_rise)
 {
 	unsigned k;
 
-	(void)state;
 	for (k = 0; k < 2; k++) {
 		linksim_init(&sim, 80, 0);
 		sim.tiny_percent = 50;
@@ -429,12 +411,11 @@ static void test_drop_and_rise(void **state)
 	}
 }
 
-static void test_jitter(void **state)
+TEST(test_jitter)
 {
 	struct inflated in;
 	unsigned k;
 
-	(void)state;
 	for (k = 1; k < 4; k++) {
 		linksim_init(&sim, 80, 0);
 		sim.jitter_us = k & 1 ? 10000 : 0;
@@ -458,9 +439,8 @@ static void test_jitter(void **state)
 	}
 }
 
-static void test_forget(void **state)
+TEST(test_forget)
 {
-	(void)state;
 	demand_start(&links[1], 8, 50);
 	linksim_run(&sim, 3 * SECOND_US);
 	linkest_forget(sim.le);
@@ -479,11 +459,10 @@ static void assert_kind(uint64_t rate_bits, uint64_t base_us)
 	assert_int_equal(linkest_unit_bytes(sim.le), 4096);
 }
 
-static void test_kinds(void **state)
+TEST(test_kinds)
 {
 	struct linkest_mark mark;
 
-	(void)state;
 	linksim_init(&sim, 80, 0);
 	linkest_set_kind(sim.le, CONFIG_LINK_WIRED);
 	assert_kind(10000000, 1000);
@@ -509,7 +488,7 @@ static void test_kinds(void **state)
 }
 
 /* Whatever the kind, within seconds what is measured counts. */
-static void test_kind_is_but_a_start(void **state)
+TEST(test_kind_is_but_a_start)
 {
 	static const struct link real[] = {
 	    {20000000, 40000},
@@ -520,7 +499,6 @@ static void test_kind_is_but_a_start(void **state)
 	size_t i;
 	unsigned k;
 
-	(void)state;
 	for (i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
 		for (k = CONFIG_LINK_WIRED; k <= CONFIG_LINK_WIRELESS; k++) {
 			demand_start(&real[i], 8, 30);
@@ -539,30 +517,4 @@ static void test_kind_is_but_a_start(void **state)
 			linksim_fini(&sim);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_unknown),
-	    cmocka_unit_test(test_smoothing),
-	    cmocka_unit_test(test_backlog),
-	    cmocka_unit_test(test_lost),
-	    cmocka_unit_test(test_demand_alone),
-	    cmocka_unit_test(test_first_reply),
-	    cmocka_unit_test(test_first_reply_held_up),
-	    cmocka_unit_test(test_many_records),
-	    cmocka_unit_test(test_idle_and_slower),
-	    cmocka_unit_test(test_server_slower),
-	    cmocka_unit_test(test_faster_for_one),
-	    cmocka_unit_test(test_faster_once),
-	    cmocka_unit_test(test_idle),
-	    cmocka_unit_test(test_drop_and_rise),
-	    cmocka_unit_test(test_jitter),
-	    cmocka_unit_test(test_forget),
-	    cmocka_unit_test(test_kinds),
-	    cmocka_unit_test(test_kind_is_but_a_start),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Routes that become longer or shorter under an estimate, in virtual time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "link/linksim.h"
 
 #define SECOND_US UINT64_C(1000000)
@@ -29,11 +25,10 @@ static void assert_base(unsigned percent)
 	    sim.delay_us + slack);
 }
 
-static void test_longer_route(void **state)
+TEST(test_longer_route)
 {
 	unsigned k;
 
-	(void)state;
 	for (k = 0; k < 2; k++) {
 		linksim_init(&sim, 80, 0);
 		linksim_link(&sim, 20000000, 10000);
@@ -64,13 +59,12 @@ static void test_longer_route(void **state)
 
 /* A route that is longer all at once: clients that look at names show it, with
  * calls ahead beside them and without. */
-static void test_longer_at_once(void **state)
+TEST(test_longer_at_once)
 {
 	static const uint64_t routes[][2] = {
 	    {500, 40000}, {10000, 80000}, {40000, 300000}};
 	unsigned i, k;
 
-	(void)state;
 	for (i = 0; i < 3 * 4; i++) {
 		k = i / 4;
 		linksim_init(&sim, 80, 0);
@@ -111,12 +105,11 @@ static void serial(
 }
 
 /* A queue that other hosts fill is not taken for a longer route. */
-static void test_queue_of_others(void **state)
+TEST(test_queue_of_others)
 {
 	struct linkest *le = linkest_new();
 	uint64_t now_us = SECOND_US, trip_us;
 
-	(void)state;
 	serial(le, &now_us, 40000, 50);
 	/* It grows, and then it stands. */
 	for (trip_us = 45000; trip_us < 150000; trip_us += 5000)
@@ -143,12 +136,11 @@ static void test_queue_of_others(void **state)
 }
 
 /* One late reply, long before a step, does not keep it from being believed. */
-static void test_late_once(void **state)
+TEST(test_late_once)
 {
 	struct linkest *le = linkest_new();
 	uint64_t now_us = SECOND_US;
 
-	(void)state;
 	serial(le, &now_us, 1000, 50);
 	serial(le, &now_us, 10000, 1);
 	now_us += 3 * SECOND_US;
@@ -156,16 +148,4 @@ static void test_late_once(void **state)
 	assert_int_equal(linkest_routes(le), 1);
 	assert_int_equal(linkest_base_us(le), 40000);
 	linkest_free(le);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_longer_route),
-	    cmocka_unit_test(test_longer_at_once),
-	    cmocka_unit_test(test_queue_of_others),
-	    cmocka_unit_test(test_late_once),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The estimate of a link over a restart. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,8 +7,7 @@
 #include <unistd.h>
 #include <event2/event.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/iopool.h"
 #include "base/statedir.h"
 #include "link/linkkeep.h"
@@ -21,14 +17,13 @@
 
 static struct linksim sim;
 
-static void test_line(void **state)
+TEST(test_line)
 {
 	static const struct linkest_kept links[] = {
 	    {1000, 1}, {2500000, 40123}, {UINT64_C(125000000000), 60000000}};
 	char text[LINKKEEP_TEXT_MAX];
 	struct linkest_kept kept;
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		linkkeep_format(&links[i], text);
 		assert_true(linkkeep_parse(text, &kept));
@@ -37,7 +32,7 @@ static void test_line(void **state)
 	}
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	static const struct linkest_kept wrong[] = {{0, 40000}, {999, 40000},
 	    {UINT64_C(125000000001), 40000}, {UINT64_MAX, 40000}, {2500000, 0},
@@ -49,7 +44,6 @@ static void test_damaged(void **state)
 	char text[LINKKEEP_TEXT_MAX], bad[LINKKEEP_TEXT_MAX];
 	size_t i, len;
 
-	(void)state;
 	linkkeep_format(&kept, text);
 	len = strlen(text);
 	for (i = 0; i < len; i++) {
@@ -78,7 +72,7 @@ static void busy_link(uint64_t rate_bits, uint64_t delay_us)
 	linksim_run(&sim, 5 * SECOND_US);
 }
 
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	char dir[] = "/tmp/forefetch-linkkeep.XXXXXX", err[256], cmd[64];
 	struct event_base *base = event_base_new();
@@ -87,7 +81,6 @@ static void test_restart(void **state)
 	struct linkkeep *lk;
 	struct linkest *le;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	sd = statedir_new(dir, 0, pool);
 	assert_int_equal(statedir_take(sd, err, sizeof(err)), 0);
@@ -128,7 +121,7 @@ static void test_restart(void **state)
 }
 
 /* What was kept is of another link: the first samples show it. */
-static void test_other_link(void **state)
+TEST(test_other_link)
 {
 	static const uint64_t links[][2] = {{2000000, 40000}, {2000000, 20000},
 	    {1000000, 100000}, {100000000, 5000}};
@@ -136,7 +129,6 @@ static void test_other_link(void **state)
 	static const uint64_t sizes[] = {128, 65536};
 	uint64_t holds;
 
-	(void)state;
 	for (unsigned i = 0; i < 8; i++) {
 		linksim_init(&sim, 80, 0);
 		linksim_link(&sim, links[i / 2][0], links[i / 2][1]);
@@ -153,16 +145,4 @@ static void test_other_link(void **state)
 		assert_in_range(sim.over_max_bytes, 0, holds / 20 + 1514);
 		linksim_fini(&sim);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_line),
-	    cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_restart),
-	    cmocka_unit_test(test_other_link),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,12 +2,8 @@
 /* What came ahead and was not used stays within its share of the demand, and
  * the price of a call rises towards that. */
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 #include "prefetch/steps/turn_private.h"
 #include "link/waste.h"
@@ -36,12 +32,11 @@ static double price_of(struct waste *w, uint64_t rate, uint64_t now_us)
 	return waste_price(&st);
 }
 
-static void test_allowance(void **state)
+TEST(test_allowance)
 {
 	struct waste *w = waste_new();
 	struct waste_status st;
 
-	(void)state;
 	assert_int_equal(now(w, 0, START).limit_bytes, 512 * KIB);
 	assert_int_equal(now(w, FAST_BPS, START).limit_bytes, ALLOWANCE);
 	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS);
@@ -54,12 +49,11 @@ static void test_allowance(void **state)
 }
 
 /* Bytes never get cheaper when more lies unused. */
-static void test_price_rises(void **state)
+TEST(test_price_rises)
 {
 	struct waste *w = waste_new();
 	double was = 0;
 
-	(void)state;
 	assert_true(price_of(w, FAST_BPS, START) == 0);
 	for (int i = 0; i < 64; i++) {
 		double price = price_of(w, FAST_BPS, START);
@@ -78,11 +72,10 @@ static void test_price_rises(void **state)
 
 /* It is no waste once clients were told it; and what they were told is demand.
  */
-static void test_used(void **state)
+TEST(test_used)
 {
 	struct waste *w = waste_new();
 
-	(void)state;
 	waste_ahead(w, 3172 * KIB, START);
 	assert_true(isinf(price_of(w, FAST_BPS, START)));
 	waste_cached(w, 3072 * KIB, START);
@@ -100,11 +93,10 @@ static void test_used(void **state)
 
 /* Clients that are told other things hide what is in vain, until it is found
  * out; and it may be of use later than that. */
-static void test_judged(void **state)
+TEST(test_judged)
 {
 	struct waste *w = waste_new();
 
-	(void)state;
 	waste_ahead(w, 800 * KIB, START);
 	waste_cached(w, 9000 * KIB, START);
 	waste_unused(w, 700 * KIB, START);
@@ -118,11 +110,10 @@ static void test_judged(void **state)
 	waste_free(w);
 }
 
-static void test_slow_link(void **state)
+TEST(test_slow_link)
 {
 	struct waste *w = waste_new();
 
-	(void)state;
 	waste_demand(w, 1000000, START);
 	assert_int_equal(
 	    now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS + 500000);
@@ -131,12 +122,11 @@ static void test_slow_link(void **state)
 	waste_free(w);
 }
 
-static void test_fades(void **state)
+TEST(test_fades)
 {
 	struct waste *w = waste_new();
 	uint64_t bytes;
 
-	(void)state;
 	waste_ahead(w, 1000000, START);
 	bytes = now(w, FAST_BPS, START + 41 * SECOND).unused_bytes;
 	assert_in_range(bytes, 480000, 540000);
@@ -178,9 +168,8 @@ static void lies(uint64_t rate, double bar)
 	waste_free(w);
 }
 
-static void test_liar(void **state)
+TEST(test_liar)
 {
-	(void)state;
 	lies(FAST_BPS, 1);
 	lies(SLOW_BPS, 0.5);
 }
@@ -230,7 +219,9 @@ static int price(struct world *w, uint64_t bytes)
 	return 100;
 }
 
-static void test_price_of_link(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_price_of_link)
 {
 	struct world *w = *state;
 	struct linkest_mark marks[3];
@@ -252,7 +243,7 @@ static void test_price_of_link(void **state)
 	assert_in_range(price(w, CONFIRM_BYTES), 1, 6);
 }
 
-static void test_price_of_waste(void **state)
+TEST(test_price_of_waste)
 {
 	struct world *w = *state;
 	struct wish asked = {
@@ -287,7 +278,7 @@ static struct want *add(struct world *w, uint64_t object, float p)
 }
 
 /* Many that are unlikely do not stand before few that are likely. */
-static void test_likely_first(void **state)
+TEST(test_likely_first)
 {
 	struct world *w = *state;
 
@@ -298,7 +289,7 @@ static void test_likely_first(void **state)
 }
 
 /* It waits behind all others, and comes back when it is likelier. */
-static void test_put_off(void **state)
+TEST(test_put_off)
 {
 	struct world *w = *state;
 	struct want *dear;
@@ -318,7 +309,7 @@ static void test_put_off(void **state)
 }
 
 /* Where there are too many, those make room that are worth least. */
-static void test_crowded(void **state)
+TEST(test_crowded)
 {
 	struct world *w = *state;
 	struct want *dear;
@@ -334,27 +325,4 @@ static void test_crowded(void **state)
 	assert_non_null(add(w, 13, 0.9f));
 	assert_int_equal(w->pf.queue->nwants, WANTS_MAX);
 	assert_int_equal(queue_next(w->pf.queue)->wish.object, 13);
-}
-
-#define TEST(f)  cmocka_unit_test(f)
-#define WORLD(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_allowance),
-	    TEST(test_price_rises),
-	    TEST(test_used),
-	    TEST(test_judged),
-	    TEST(test_slow_link),
-	    TEST(test_fades),
-	    TEST(test_liar),
-	    WORLD(test_price_of_link),
-	    WORLD(test_price_of_waste),
-	    WORLD(test_likely_first),
-	    WORLD(test_put_off),
-	    WORLD(test_crowded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,17 +3,14 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "mount/mount_ask.h"
 #include "mount/mount_job.h"
 
@@ -67,40 +64,26 @@ static void refuse(int err, struct mount_why *why)
 	assert_int_equal(waitpid(pid, NULL, 0), pid);
 }
 
-static void test_no_port_is_free(void **state)
+TEST(test_no_port_is_free)
 {
 	struct mount_why why;
 
-	(void)state;
 	refuse(EADDRINUSE, &why);
 	assert_said(why.text, "no port below 1024 is free here");
 }
 
-static void test_no_port_is_allowed(void **state)
+TEST(test_no_port_is_allowed)
 {
 	struct mount_why why;
 
-	(void)state;
 	refuse(EACCES, &why);
 	assert_said(why.text, "ports below 1024 only: Permission denied");
 }
 
-static void test_host_is_not_allowed(void **state)
+TEST(test_host_is_not_allowed)
 {
 	struct mount_why why;
 
-	(void)state;
 	refuse(0, &why);
 	assert_said(why.text, "check that `allow` in its section");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_port_is_free),
-	    cmocka_unit_test(test_no_port_is_allowed),
-	    cmocka_unit_test(test_host_is_not_allowed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

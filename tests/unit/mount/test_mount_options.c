@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* SOURCE and the options of a mount: what is taken, for whom, what is refused.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "mount/mount_options.h"
 #include "mount/mount_source.h"
 
@@ -34,9 +31,8 @@ static void bad_source(const char *text, const char *reason)
 		fail_msg("%s: %s", text, why.text);
 }
 
-static void test_source(void **state)
+TEST(test_source)
 {
-	(void)state;
 	good_source("nas:/home", "nas", "/home");
 	good_source("nas:/", "nas", "/");
 	good_source("nas.example.org:/a/b//", "nas.example.org", "/a/b");
@@ -45,11 +41,10 @@ static void test_source(void **state)
 	good_source("[fe80::1%eth0]:/home/", "fe80::1%eth0", "/home");
 }
 
-static void test_bad_source(void **state)
+TEST(test_bad_source)
 {
 	char line[2048] = "nas:/";
 
-	(void)state;
 	bad_source("", "has no path");
 	bad_source("nas", "has no path");
 	bad_source("/dev/sda", "has no path");
@@ -72,11 +67,10 @@ static void test_bad_source(void **state)
 	bad_source(line, "too long");
 }
 
-static void test_name(void **state)
+TEST(test_name)
 {
 	char name[MOUNT_NAME_MAX], host[MOUNT_HOST_MAX];
 
-	(void)state;
 	mount_source_name("nas.example.org", name);
 	assert_string_equal(name, "nas.example.org");
 	mount_source_name("fe80::1%eth0", name);
@@ -108,11 +102,10 @@ static void bad(const char *text, const char *reason)
 		fail_msg("%s: %s", text, why.text);
 }
 
-static void test_for_kernel(void **state)
+TEST(test_for_kernel)
 {
 	struct mount_options o;
 
-	(void)state;
 	good(NULL, &o);
 	assert_string_equal(o.kernel, "nosuid,nodev");
 	assert_int_equal(o.wait_s, 20);
@@ -133,11 +126,10 @@ static void test_for_kernel(void **state)
 	assert_string_equal(o.kernel, "nosuid,nodev,context=\"a,b\",ro");
 }
 
-static void test_for_daemon(void **state)
+TEST(test_for_daemon)
 {
 	struct mount_options o;
 
-	(void)state;
 	good("consistency=FROZEN,ro,prefetch=off,link=wireless,"
 	     "attr_timeout=3000ms,connections=4,consistency=strict",
 	    &o);
@@ -165,9 +157,8 @@ static void test_for_daemon(void **state)
 	assert_int_equal(o.wait_s, 0);
 }
 
-static void test_bad_options(void **state)
+TEST(test_bad_options)
 {
-	(void)state;
 	bad("vers=4", "NFSv3 only");
 	bad("nfsvers=4.2", "NFSv3 only");
 	bad("v4", "NFSv3 only");
@@ -203,21 +194,19 @@ static void test_bad_options(void **state)
 }
 
 /* mount -s, and whatever else its helpers may be asked to overlook. */
-static void test_sloppy(void **state)
+TEST(test_sloppy)
 {
 	struct mount_options o;
 	struct mount_why why;
 
-	(void)state;
 	assert_true(mount_options_parse("foo=1,ro,bar", true, &o, &why));
 	assert_string_equal(o.kernel, "nosuid,nodev,ro");
 	assert_false(mount_options_parse("vers=4", true, &o, &why));
 }
 
 /* noalignwrite is refused by kernels that do not know it. */
-static void test_preset(void **state)
+TEST(test_preset)
 {
-	(void)state;
 	assert_string_equal(
 	    mount_options_preset("6.1.0-49-amd64"), "acdirmin=1");
 	assert_string_equal(mount_options_preset("6.11.99"), "acdirmin=1");
@@ -227,20 +216,4 @@ static void test_preset(void **state)
 	assert_string_equal(
 	    mount_options_preset("7.2.1"), "acdirmin=1,noalignwrite");
 	assert_string_equal(mount_options_preset("odd"), "acdirmin=1");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_source),
-	    cmocka_unit_test(test_bad_source),
-	    cmocka_unit_test(test_name),
-	    cmocka_unit_test(test_for_kernel),
-	    cmocka_unit_test(test_for_daemon),
-	    cmocka_unit_test(test_bad_options),
-	    cmocka_unit_test(test_sloppy),
-	    cmocka_unit_test(test_preset),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which section serves a mount, what is written for it, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "mount/mount_plan.h"
 
 /* Files of a configuration, and what this host has mounted. */
@@ -134,7 +131,9 @@ static void refused(struct host *h, const char *source, const char *options,
 		fail_msg("%s", h->why.text);
 }
 
-static void test_new(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_new)
 {
 	struct host *h = *state;
 
@@ -157,7 +156,7 @@ static void test_new(void **state)
 	assert_false(h->plan.added);
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
 	struct host *h = *state;
 
@@ -186,7 +185,7 @@ static void test_options(void **state)
 }
 
 /* What a mount that is gone had asked for is nobody's. */
-static void test_left(void **state)
+TEST(test_left)
 {
 	struct host *h = *state;
 
@@ -197,7 +196,7 @@ static void test_left(void **state)
 	assert_string_equal(h->plan.exports_text, "");
 }
 
-static void test_somebodys(void **state)
+TEST(test_somebodys)
 {
 	struct host *h = *state;
 
@@ -225,7 +224,7 @@ static void test_somebodys(void **state)
 	planned(h, "box:/home", "consistency=strict");
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct host *h = *state;
 
@@ -245,7 +244,7 @@ static void test_names(void **state)
 	assert_false(h->plan.added);
 }
 
-static void test_ports(void **state)
+TEST(test_ports)
 {
 	struct host *h = *state;
 
@@ -260,7 +259,7 @@ static void test_ports(void **state)
 }
 
 /* A path may be anything but another section. */
-static void test_odd_paths(void **state)
+TEST(test_odd_paths)
 {
 	struct host *h = *state;
 
@@ -276,19 +275,4 @@ static void test_odd_paths(void **state)
 	refused(h, "nas:/a #b", "prefetch=off", "cannot be kept", "/a #b");
 	refused(h, "nas:/a ;]", "prefetch=off", "cannot be kept", "leave out");
 	planned(h, "nas:/\"quoted\"", "prefetch=off");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_new, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_options, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_left, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_somebodys, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_names, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_ports, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_odd_paths, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,15 +4,11 @@
  * where it belongs. Every number in them is there once, so that no two
  * fields can be exchanged unseen.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"
 
@@ -145,21 +141,19 @@ static const union nfs_res *res_of(const char *name)
 	return decoded(name);
 }
 
-static void handles_alone(void **state)
+TEST(handles_alone)
 {
 	static const char *const names[] = {"GETATTR.args", "READLINK.args",
 	    "FSSTAT.args", "FSINFO.args", "PATHCONF.args"};
 
-	(void)state;
 	for (size_t i = 0; i < 5; i++)
 		is_opaque(&args_of(names[i])->object, 28);
 }
 
-static void setattr_args(void **state)
+TEST(setattr_args)
 {
 	const SETATTR3args *a = &args_of("SETATTR.args")->setattr;
 
-	(void)state;
 	is_opaque(&a->object, 28);
 	is_sattr(&a->new_attributes);
 	assert_true(a->guard.check);
@@ -172,11 +166,10 @@ static void setattr_args(void **state)
 	is_time(&a->new_attributes.mtime.set_time_u.time, 43, 44);
 }
 
-static void name_args(void **state)
+TEST(name_args)
 {
 	const union nfs_args *a;
 
-	(void)state;
 	is_dirop(&args_of("LOOKUP.args")->dirop, "name.c");
 	is_dirop(&args_of("REMOVE.args")->dirop, "gone");
 	a = args_of("RMDIR.args");
@@ -192,11 +185,10 @@ static void name_args(void **state)
 	is_text(&a->link.link.name, "link");
 }
 
-static void io_args(void **state)
+TEST(io_args)
 {
 	const union nfs_args *a = args_of("ACCESS.args");
 
-	(void)state;
 	is_opaque(&a->access.object, 28);
 	assert_int_equal(a->access.access, 0x2d);
 	a = args_of("READ.args");
@@ -215,11 +207,10 @@ static void io_args(void **state)
 	assert_int_equal(a->commit.count, 8192);
 }
 
-static void create_args(void **state)
+TEST(create_args)
 {
 	const CREATE3args *c = &args_of("CREATE.args")->create;
 
-	(void)state;
 	is_dirop(&c->where, "new");
 	assert_int_equal(c->how.mode, UNCHECKED);
 	is_sattr(&c->how.createhow3_u.obj_attributes);
@@ -231,11 +222,10 @@ static void create_args(void **state)
 	is_verf(c->how.createhow3_u.verf);
 }
 
-static void other_object_args(void **state)
+TEST(other_object_args)
 {
 	const union nfs_args *a = args_of("MKDIR.args");
 
-	(void)state;
 	is_dirop(&a->mkdir.where, "dir");
 	is_sattr(&a->mkdir.attributes);
 	a = args_of("SYMLINK.args");
@@ -244,12 +234,11 @@ static void other_object_args(void **state)
 	is_text(&a->symlink.symlink.symlink_data, "../target");
 }
 
-static void mknod_args(void **state)
+TEST(mknod_args)
 {
 	const MKNOD3args *m = &args_of("MKNOD-chr.args")->mknod;
 	const devicedata3 *d = &m->what.mknoddata3_u.device;
 
-	(void)state;
 	is_dirop(&m->where, "null");
 	assert_int_equal(m->what.type, NF3CHR);
 	is_sattr(&d->dev_attributes);
@@ -267,11 +256,10 @@ static void mknod_args(void **state)
 	assert_int_equal(args_of("MKNOD-other.args")->mknod.what.type, NF3REG);
 }
 
-static void directory_args(void **state)
+TEST(directory_args)
 {
 	const union nfs_args *a = args_of("READDIR.args");
 
-	(void)state;
 	is_opaque(&a->readdir.dir, 28);
 	assert_int_equal(a->readdir.cookie, 0x100000001);
 	is_verf(a->readdir.cookieverf);
@@ -298,11 +286,10 @@ static void is_acls(const nfsacl3_acls *a)
 	assert_memory_equal(a->default_acl.data + 12, entry, 12);
 }
 
-static void side_protocol_args(void **state)
+TEST(side_protocol_args)
 {
 	const union nfs_args *a = args_of("GETACL.args");
 
-	(void)state;
 	is_opaque(&a->getacl.object, 28);
 	assert_int_equal(a->getacl.mask, 15);
 	a = args_of("SETACL.args");
@@ -312,11 +299,10 @@ static void side_protocol_args(void **state)
 	is_text(&args_of("UMNT.args")->mnt.dirpath, "/home");
 }
 
-static void attribute_results(void **state)
+TEST(attribute_results)
 {
 	const union nfs_res *r = res_of("GETATTR.res");
 
-	(void)state;
 	is_fattr(&r->getattr.GETATTR3res_u.resok.obj_attributes);
 	is_wcc(&res_of("SETATTR.res")->wccstat.wcc);
 	is_wcc(&res_of("REMOVE.res")->wccstat.wcc);
@@ -333,13 +319,12 @@ static void attribute_results(void **state)
 	is_text(&r->readlink.READLINK3res_u.resok.data, "../target");
 }
 
-static void io_results(void **state)
+TEST(io_results)
 {
 	const READ3resok *rd = &res_of("READ.res")->read.READ3res_u.resok;
 	const WRITE3resok *wr;
 	const COMMIT3resok *c;
 
-	(void)state;
 	is_post(&rd->file_attributes);
 	assert_int_equal(rd->count, 7);
 	assert_true(rd->eof);
@@ -362,12 +347,11 @@ static void is_new(const newobj3resok *n, size_t fh)
 	is_wcc(&n->dir_wcc);
 }
 
-static void object_results(void **state)
+TEST(object_results)
 {
 	const newobj3resok *n;
 	const union nfs_res *r;
 
-	(void)state;
 	is_new(&res_of("CREATE.res")->newobj.newobj3res_u.resok, 28);
 	is_new(&res_of("SYMLINK.res")->newobj.newobj3res_u.resok, 64);
 	is_new(&res_of("MKNOD.res")->newobj.newobj3res_u.resok, 28);
@@ -383,12 +367,11 @@ static void object_results(void **state)
 	is_wcc(&r->link.linkdir_wcc);
 }
 
-static void directory_results(void **state)
+TEST(directory_results)
 {
 	const READDIR3resok *d;
 	const READDIRPLUS3resok *p;
 
-	(void)state;
 	d = &res_of("READDIR.res")->readdir.READDIR3res_u.resok;
 	is_post(&d->dir_attributes);
 	is_verf(d->cookieverf);
@@ -399,14 +382,13 @@ static void directory_results(void **state)
 	assert_int_equal(p->reply.len, 152 + 40 + 8);
 }
 
-static void file_system_results(void **state)
+TEST(file_system_results)
 {
 	const FSSTAT3resok *s =
 	    &res_of("FSSTAT.res")->fsstat.FSSTAT3res_u.resok;
 	const FSINFO3resok *i;
 	const PATHCONF3resok *p;
 
-	(void)state;
 	is_post(&s->obj_attributes);
 	assert_int_equal(s->tbytes, 0x100000001);
 	assert_int_equal(s->fbytes, 0x100000002);
@@ -433,12 +415,11 @@ static void file_system_results(void **state)
 	assert_false(p->chown_restricted || p->case_preserving);
 }
 
-static void side_protocol_results(void **state)
+TEST(side_protocol_results)
 {
 	const MNT3resok *m = &res_of("MNT.res")->mnt.MNT3res_u.resok;
 	const GETACL3resok *g;
 
-	(void)state;
 	is_opaque(&m->fhandle, 28);
 	/* In bytes: AUTH_SYS, RPCSEC_GSS krb5, AUTH_NONE. */
 	assert_int_equal(m->auth_flavors.len, 12);
@@ -454,11 +435,10 @@ static void side_protocol_results(void **state)
 	is_post(&res_of("SETACL.res")->setacl.SETACL3res_u.attributes);
 }
 
-static void failures(void **state)
+TEST(failures)
 {
 	const union nfs_res *r;
 
-	(void)state;
 	assert_int_equal(res_of("GETATTR.fail")->status, NFS3ERR_STALE);
 	assert_int_equal(res_of("MNT.fail")->mnt.status, MNT3ERR_ACCES);
 	is_wcc(&res_of("SETATTR.fail")->wccstat.wcc);
@@ -476,28 +456,4 @@ static void failures(void **state)
 	is_post(&r->link.file_attributes);
 	is_wcc(&r->link.linkdir_wcc);
 	assert_int_equal(res_of("GETACL.linux")->status, NFS3ERR_ACCES);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(handles_alone),
-	    cmocka_unit_test(setattr_args),
-	    cmocka_unit_test(name_args),
-	    cmocka_unit_test(io_args),
-	    cmocka_unit_test(create_args),
-	    cmocka_unit_test(other_object_args),
-	    cmocka_unit_test(mknod_args),
-	    cmocka_unit_test(directory_args),
-	    cmocka_unit_test(side_protocol_args),
-	    cmocka_unit_test(attribute_results),
-	    cmocka_unit_test(io_results),
-	    cmocka_unit_test(object_results),
-	    cmocka_unit_test(directory_results),
-	    cmocka_unit_test(file_system_results),
-	    cmocka_unit_test(side_protocol_results),
-	    cmocka_unit_test(failures),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,12 @@
  * our names. And what we encode, libnfs must decode to the last byte and
  * encode alike, for every row of every procedure.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"
 #include "nfsproto/nfsproto_zdr.h"
@@ -54,12 +50,11 @@ static size_t our_recode(
 	return n;
 }
 
-static void libnfs_makes_our_rows(void **state)
+TEST(libnfs_makes_our_rows)
 {
 	unsigned char *made = malloc(OUT_SIZE), *ours = malloc(OUT_SIZE);
 	unsigned count = 0;
 
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		size_t n = zdr_make(wire_rows[i].name, made, OUT_SIZE);
 		struct wire w = {0};
@@ -79,11 +74,10 @@ static void libnfs_makes_our_rows(void **state)
 	free(ours);
 }
 
-static void libnfs_reads_all_that_we_encode(void **state)
+TEST(libnfs_reads_all_that_we_encode)
 {
 	unsigned char *ours = malloc(OUT_SIZE), *back = malloc(OUT_SIZE);
 
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 		struct wire w = {0};
@@ -102,11 +96,10 @@ static void libnfs_reads_all_that_we_encode(void **state)
 	free(back);
 }
 
-static void libnfs_reads_our_errors(void **state)
+TEST(libnfs_reads_our_errors)
 {
 	unsigned char ours[NFS_RES_SMALL_MAX], back[NFS_RES_SMALL_MAX];
 
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 		size_t n, m;
@@ -121,15 +114,4 @@ static void libnfs_reads_our_errors(void **state)
 			fail_msg("%s: %zu bytes of ours, %zu of libnfs",
 			    row->name, n, m);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(libnfs_makes_our_rows),
-	    cmocka_unit_test(libnfs_reads_all_that_we_encode),
-	    cmocka_unit_test(libnfs_reads_our_errors),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

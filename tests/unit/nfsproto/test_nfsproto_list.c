@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lists of READDIR, READDIRPLUS, DUMP and EXPORT, link by link. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"
@@ -89,18 +85,16 @@ static void walk_dir(uint32_t count, bool plus, bool eof)
 	wire_free(&w);
 }
 
-static void directories(void **state)
+TEST(directories)
 {
 	static const uint32_t counts[] = {0, 1, 2, 5000};
 
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		walk_dir(counts[i / 4], i & 1, i & 2);
 }
 
-static void directories_cut_are_refused(void **state)
+TEST(directories_cut_are_refused)
 {
-	(void)state;
 	for (uint32_t plus = 0; plus < 2; plus++) {
 		const struct nfs_proc *p = nfs_proc_find(100003, 3, 16 + plus);
 		struct wire w = {0};
@@ -117,14 +111,13 @@ static void directories_cut_are_refused(void **state)
 	}
 }
 
-static void directory_beyond_a_mebibyte_is_refused(void **state)
+TEST(directory_beyond_a_mebibyte_is_refused)
 {
 	const struct nfs_proc *p = nfs_proc_find(100003, 3, 16);
 	struct wire w = {0};
 	union nfs_res res;
 	uint32_t i = 0;
 
-	(void)state;
 	wire_spell(&w, "u:0 A v:1");
 	while (w.len <= NFS3_DIR_MAX + 64)
 		put_entry(&w, i++, false);
@@ -133,11 +126,10 @@ static void directory_beyond_a_mebibyte_is_refused(void **state)
 	wire_free(&w);
 }
 
-static void eof_of_no_list(void **state)
+TEST(eof_of_no_list)
 {
 	struct xdr_view none = {0, NULL};
 
-	(void)state;
 	assert_false(nfs3_dirlist_eof(&none));
 }
 
@@ -147,7 +139,7 @@ static void assert_view(const struct xdr_view *v, const char *text)
 	assert_memory_equal(v->data, text, v->len);
 }
 
-static void mounts(void **state)
+TEST(mounts)
 {
 	const struct nfs_proc *p = nfs_proc_find(100005, 3, 2);
 	struct mnt3_mount m;
@@ -156,7 +148,6 @@ static void mounts(void **state)
 	bool more;
 	XDR xdrs;
 
-	(void)state;
 	wire_spell(&w, "u:1 n:host n:/home u:1 n:h2 n:/src/linux u:0");
 	assert_true(nfs_res_decode(p, w.data, w.len, &res));
 	nfs3_list_open(&xdrs, &res.dump.mounts);
@@ -171,7 +162,7 @@ static void mounts(void **state)
 	wire_free(&w);
 }
 
-static void exports(void **state)
+TEST(exports)
 {
 	const struct nfs_proc *p = nfs_proc_find(100005, 3, 5);
 	struct wire w = {0}, link = {0};
@@ -180,7 +171,6 @@ static void exports(void **state)
 	bool more;
 	XDR xdrs;
 
-	(void)state;
 	wire_spell(&link, "u:1 n:/home u:1 n:10.0.0.0/8 u:1 n:* u:0");
 	wire_spell(&w, "u:1 n:/home u:1 n:10.0.0.0/8 u:1 n:* u:0 "
 		       "u:1 n:/src u:0 u:0");
@@ -199,7 +189,7 @@ static void exports(void **state)
 	wire_free(&link);
 }
 
-static void empty_mount_lists(void **state)
+TEST(empty_mount_lists)
 {
 	struct mnt3_export e;
 	struct mnt3_mount m;
@@ -208,7 +198,6 @@ static void empty_mount_lists(void **state)
 	bool more;
 	XDR xdrs;
 
-	(void)state;
 	wire_u32(&w, 0);
 	assert_true(
 	    nfs_res_decode(nfs_proc_find(100005, 3, 2), w.data, w.len, &res));
@@ -222,12 +211,11 @@ static void empty_mount_lists(void **state)
 }
 
 /* A list of many links must not take a stack frame each. */
-static void long_lists(void **state)
+TEST(long_lists)
 {
 	struct wire w = {0};
 	union nfs_res res;
 
-	(void)state;
 	for (int i = 0; i < 80000; i++)
 		wire_spell(&w, "u:1 u:0 u:0");
 	wire_u32(&w, 0);
@@ -236,20 +224,4 @@ static void long_lists(void **state)
 	assert_true(
 	    nfs_res_decode(nfs_proc_find(100005, 3, 5), w.data, w.len, &res));
 	wire_free(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(directories),
-	    cmocka_unit_test(directories_cut_are_refused),
-	    cmocka_unit_test(directory_beyond_a_mebibyte_is_refused),
-	    cmocka_unit_test(eof_of_no_list),
-	    cmocka_unit_test(mounts),
-	    cmocka_unit_test(exports),
-	    cmocka_unit_test(empty_mount_lists),
-	    cmocka_unit_test(long_lists),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,16 +4,12 @@
  * same bytes, and is refused when cut at any byte; bounds; the checks that
  * results must pass; errors. What the fields hold is test_nfsproto_fields.c.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"
 
@@ -62,9 +58,8 @@ static size_t row_payload(const struct wire_row *row, const union body *b)
 	return v ? v->len + xdr_pad(v->len) : 0;
 }
 
-static void each_message_encodes_to_itself(void **state)
+TEST(each_message_encodes_to_itself)
 {
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 		unsigned char *data, *out;
@@ -90,9 +85,8 @@ static void each_message_encodes_to_itself(void **state)
 	}
 }
 
-static void each_message_cut_is_refused(void **state)
+TEST(each_message_cut_is_refused)
 {
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 		struct wire w = {0};
@@ -111,9 +105,8 @@ static void each_message_cut_is_refused(void **state)
 	}
 }
 
-static void bytes_behind_are_let_through(void **state)
+TEST(bytes_behind_are_let_through)
 {
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		struct wire w = {0};
 		union body b;
@@ -125,14 +118,13 @@ static void bytes_behind_are_let_through(void **state)
 	}
 }
 
-static void each_procedure_has_its_row(void **state)
+TEST(each_procedure_has_its_row)
 {
 	static const struct {
 		uint32_t prog;
 		uint32_t count;
 	} programs[] = {{100003, 22}, {100005, 6}, {100227, 3}};
 
-	(void)state;
 	for (size_t i = 0; i < 3; i++) {
 		uint32_t prog = programs[i].prog;
 
@@ -153,9 +145,8 @@ static void each_procedure_has_its_row(void **state)
 	assert_null(nfs_proc_find(100021, 3, 1));
 }
 
-static void changes_are_marked(void **state)
+TEST(changes_are_marked)
 {
-	(void)state;
 	for (uint32_t n = 0; n < 22; n++) {
 		unsigned flags = nfs_proc_find(NFS_PROGRAM, 3, n)->flags;
 		bool change = n == 2 || (n >= 8 && n <= 15);
@@ -165,13 +156,12 @@ static void changes_are_marked(void **state)
 	}
 }
 
-static void nothing_is_decoded_from_nothing(void **state)
+TEST(nothing_is_decoded_from_nothing)
 {
 	const struct nfs_proc *p = nfs_proc_find(NFS_PROGRAM, 3, 0);
 	union nfs_args args;
 	union nfs_res res;
 
-	(void)state;
 	assert_true(nfs_args_decode(p, "", 0, &args));
 	assert_true(nfs_res_decode(p, "", 0, &res));
 	assert_int_equal(nfs_args_encode(p, &args, NULL, 0), 0);
@@ -242,9 +232,8 @@ static const struct {
 	"o:8 u:7 u:1 u:357913942 u:0 e:0"},
 };
 
-static void items_have_bounds(void **state)
+TEST(items_have_bounds)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
 		if (!takes(bounds[i].prog, bounds[i].proc, bounds[i].res,
 			bounds[i].good))
@@ -255,7 +244,7 @@ static void items_have_bounds(void **state)
 	}
 }
 
-static void small_results_fit_their_bound(void **state)
+TEST(small_results_fit_their_bound)
 {
 	static const struct wire_row largest[] = {
 	    {"SYMLINK", 100003, 10, false, false, "o:64 o:255 s o:1024"},
@@ -267,7 +256,6 @@ static void small_results_fit_their_bound(void **state)
 	    {"MNT", 100005, 1, true, false, "u:0 o:64 u:0"},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(largest) / sizeof(largest[0]); i++) {
 		unsigned char buf[NFS_RES_SMALL_MAX];
 		struct wire w = {0};
@@ -300,11 +288,10 @@ static bool check(
 	return ok;
 }
 
-static void results_keep_what_was_asked(void **state)
+TEST(results_keep_what_was_asked)
 {
 	const char *read = "o:8 q:0 u:8", *write = "o:8 q:0 u:8 u:2 o:8";
 
-	(void)state;
 	assert_true(check(100003, 6, read, "u:0 A u:8 u:0 o:8"));
 	assert_true(check(100003, 6, read, "u:0 A u:3 u:1 o:3"));
 	assert_true(check(100003, 6, read, "u:0 A u:0 u:1 o:0"));
@@ -340,9 +327,8 @@ static const nfsstat3 statuses[] = {NFS3ERR_PERM, NFS3ERR_NOENT, NFS3ERR_IO,
     NFS3ERR_SERVERFAULT, NFS3ERR_BADTYPE, NFS3ERR_JUKEBOX};
 
 /* Errors are as long as the shortest failure of their row: nothing follows. */
-static void errors_carry_the_status_alone(void **state)
+TEST(errors_carry_the_status_alone)
 {
-	(void)state;
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 
@@ -370,22 +356,4 @@ static void errors_carry_the_status_alone(void **state)
 			wire_free(&w);
 		}
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(each_message_encodes_to_itself),
-	    cmocka_unit_test(each_message_cut_is_refused),
-	    cmocka_unit_test(bytes_behind_are_let_through),
-	    cmocka_unit_test(each_procedure_has_its_row),
-	    cmocka_unit_test(changes_are_marked),
-	    cmocka_unit_test(nothing_is_decoded_from_nothing),
-	    cmocka_unit_test(items_have_bounds),
-	    cmocka_unit_test(small_results_fit_their_bound),
-	    cmocka_unit_test(results_keep_what_was_asked),
-	    cmocka_unit_test(errors_carry_the_status_alone),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Record marking: streams in, records out, and how much is moved for it. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfsproto_wire.h"
 #include "nfsproto/record.h"
 
@@ -109,12 +105,11 @@ static enum record_status feed_next(
 	return st;
 }
 
-static void one_record(void **state)
+TEST(one_record)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
 	assert_false(record_reader_partial(f.r));
@@ -127,12 +122,11 @@ static void one_record(void **state)
 	feed_close(&f);
 }
 
-static void many_records_in_one_piece(void **state)
+TEST(many_records_in_one_piece)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	for (size_t n = 0; n < 200; n++)
 		put_record(&f, n, 4 * n);
@@ -144,12 +138,11 @@ static void many_records_in_one_piece(void **state)
 	feed_close(&f);
 }
 
-static void byte_by_byte(void **state)
+TEST(byte_by_byte)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	for (size_t n = 0; n < 20; n++)
 		put_record(&f, n, 40 * n);
@@ -188,11 +181,10 @@ static void fragments_of(size_t count, size_t len, size_t step)
 	feed_close(&f);
 }
 
-static void fragments(void **state)
+TEST(fragments)
 {
 	static const size_t steps[] = {1, 3, 4096, MIB};
 
-	(void)state;
 	for (size_t s = 0; s < 4; s++) {
 		for (size_t count = 1; count <= RECORD_FRAGMENTS_MAX + 1;
 		     count++) {
@@ -208,12 +200,11 @@ static void fragments(void **state)
 	fragments_of(16, 60000, 9999);
 }
 
-static void a_second_fragment_is_moved(void **state)
+TEST(a_second_fragment_is_moved)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	put_fragment(&f, 0, 0, 100, false);
 	put_fragment(&f, 0, 100, 60, true);
@@ -223,12 +214,11 @@ static void a_second_fragment_is_moved(void **state)
 	feed_close(&f);
 }
 
-static void empty_fragments_between(void **state)
+TEST(empty_fragments_between)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	for (size_t step = 1; step < 40; step++) {
 		feed_open(&f);
 		put_fragment(&f, 0, 0, 0, false);
@@ -266,11 +256,10 @@ static enum record_status claim(size_t first, uint32_t mark)
 	return st;
 }
 
-static void too_long(void **state)
+TEST(too_long)
 {
 	const uint32_t last = RECORD_LAST_FRAGMENT;
 
-	(void)state;
 	assert_int_equal(claim(0, last | RECORD_BYTES_MAX), RECORD_MORE);
 	assert_int_equal(
 	    claim(0, last | (RECORD_BYTES_MAX + 1)), RECORD_TOO_LONG);
@@ -284,12 +273,11 @@ static void too_long(void **state)
 	assert_int_equal(claim(4, 0x7fffffff), RECORD_TOO_LONG);
 }
 
-static void longest_record(void **state)
+TEST(longest_record)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	for (size_t n = 0; n < 3; n++)
 		put_record(&f, n, RECORD_BYTES_MAX);
@@ -300,12 +288,11 @@ static void longest_record(void **state)
 	feed_close(&f);
 }
 
-static void odd_length(void **state)
+TEST(odd_length)
 {
 	struct record rec;
 	struct feed f;
 
-	(void)state;
 	for (size_t len = 1; len < 12; len++) {
 		feed_open(&f);
 		put_record(&f, 0, len);
@@ -349,7 +336,7 @@ static uint64_t steady_moved(size_t len, size_t step, bool hold)
 	return moved;
 }
 
-static void large_records_are_hardly_moved(void **state)
+TEST(large_records_are_hardly_moved)
 {
 	static const size_t lens[] = {MIB, MIB + 132, 512 << 10,
 	    (512 << 10) + 132, (700 << 10) + 4, (256 << 10) + 132,
@@ -357,7 +344,6 @@ static void large_records_are_hardly_moved(void **state)
 	static const size_t steps[] = {
 	    1448, 4096, 16384, 65536, 100000, 262144, MIB, 8 * MIB};
 
-	(void)state;
 	for (size_t l = 0; l < 7; l++) {
 		for (size_t s = 0; s < 8; s++) {
 			for (int hold = 0; hold < 2; hold++) {
@@ -374,14 +360,13 @@ static void large_records_are_hardly_moved(void **state)
 	}
 }
 
-static void small_after_large_shares_a_buffer(void **state)
+TEST(small_after_large_shares_a_buffer)
 {
 	struct rbuf *buf = NULL;
 	struct record rec;
 	struct feed f;
 	unsigned changes = 0;
 
-	(void)state;
 	feed_open(&f);
 	put_record(&f, 0, MIB);
 	for (size_t n = 1; n <= 100; n++)
@@ -397,12 +382,11 @@ static void small_after_large_shares_a_buffer(void **state)
 	feed_close(&f);
 }
 
-static void a_reference_keeps_the_bytes(void **state)
+TEST(a_reference_keeps_the_bytes)
 {
 	struct record kept, rec;
 	struct feed f;
 
-	(void)state;
 	feed_open(&f);
 	put_record(&f, 0, 4000);
 	for (size_t n = 1; n <= 600; n++)
@@ -486,19 +470,17 @@ static void random_stream(uint32_t seed)
 	feed_close(&f);
 }
 
-static void random_streams(void **state)
+TEST(random_streams)
 {
-	(void)state;
 	for (uint32_t seed = 1; seed <= 40; seed++)
 		random_stream(seed * 2654435761u);
 }
 
-static void pool_reuses_and_outlives(void **state)
+TEST(pool_reuses_and_outlives)
 {
 	struct rbuf_pool *pool = rbuf_pool_new(1, 1);
 	struct rbuf *a, *b;
 
-	(void)state;
 	assert_non_null(pool);
 	a = rbuf_get(pool, 1);
 	assert_int_equal(a->size, RBUF_SMALL);
@@ -516,26 +498,4 @@ static void pool_reuses_and_outlives(void **state)
 	rbuf_unref(NULL);
 	rbuf_pool_free(NULL);
 	record_reader_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(one_record),
-	    cmocka_unit_test(many_records_in_one_piece),
-	    cmocka_unit_test(byte_by_byte),
-	    cmocka_unit_test(fragments),
-	    cmocka_unit_test(a_second_fragment_is_moved),
-	    cmocka_unit_test(empty_fragments_between),
-	    cmocka_unit_test(too_long),
-	    cmocka_unit_test(longest_record),
-	    cmocka_unit_test(odd_length),
-	    cmocka_unit_test(large_records_are_hardly_moved),
-	    cmocka_unit_test(small_after_large_shares_a_buffer),
-	    cmocka_unit_test(a_reference_keeps_the_bytes),
-	    cmocka_unit_test(random_streams),
-	    cmocka_unit_test(pool_reuses_and_outlives),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RPC headers and AUTH_SYS, against bytes spelled from RFC 5531. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "nfsproto/nfsproto_wire.h"
 #include "nfsproto/rpc_msg.h"
 
@@ -33,12 +29,11 @@ static bool reply_decode(
 	return ok;
 }
 
-static void call_is_decoded(void **state)
+TEST(call_is_decoded)
 {
 	struct wire w = {0};
 	struct rpc_call call;
 
-	(void)state;
 	wire_spell(&w, "u:77 u:0 u:2 u:100003 u:3 u:6 u:1 o:20 u:0 o:0 u:5");
 	assert_int_equal(rpc_call_decode(w.data, w.len, &call), RPC_CALL_OK);
 	assert_int_equal(call.xid, 77);
@@ -55,14 +50,13 @@ static void call_is_decoded(void **state)
 	wire_free(&w);
 }
 
-static void call_is_encoded(void **state)
+TEST(call_is_encoded)
 {
 	unsigned char buf[RPC_CALL_HEADER_MAX];
 	struct wire w = {0};
 	struct rpc_call call;
 	size_t n;
 
-	(void)state;
 	wire_spell(&w, "u:77 u:0 u:2 u:100003 u:3 u:6 u:1 o:21 u:0 o:0");
 	assert_int_equal(rpc_call_decode(w.data, w.len, &call), RPC_CALL_OK);
 	n = rpc_call_encode(&call, buf, sizeof(buf));
@@ -77,35 +71,32 @@ static void call_is_encoded(void **state)
 	wire_free(&w);
 }
 
-static void longest_call_fits_the_header_bound(void **state)
+TEST(longest_call_fits_the_header_bound)
 {
 	unsigned char buf[RPC_CALL_HEADER_MAX];
 	char body[RPC_AUTH_BODY_MAX] = "x";
 	struct rpc_call call = {.cred.body = {sizeof(body), body}};
 
-	(void)state;
 	assert_int_equal(
 	    rpc_call_encode(&call, buf, sizeof(buf)), RPC_CALL_HEADER_MAX);
 }
 
-static void other_rpc_version_is_told_apart(void **state)
+TEST(other_rpc_version_is_told_apart)
 {
 	struct wire w = {0};
 	struct rpc_call call;
 
-	(void)state;
 	wire_spell(&w, "u:78 u:0 u:3");
 	assert_int_equal(call_decode(&w, w.len, &call), RPC_CALL_MISMATCH);
 	assert_int_equal(call.xid, 78);
 	wire_free(&w);
 }
 
-static void reply_is_no_call(void **state)
+TEST(reply_is_no_call)
 {
 	struct wire w = {0};
 	struct rpc_call call;
 
-	(void)state;
 	wire_spell(&w, "u:78 u:1 u:2 u:100003 u:3 u:0 u:0 o:0 u:0 o:0");
 	assert_int_equal(call_decode(&w, w.len, &call), RPC_CALL_NOT_A_CALL);
 	wire_free(&w);
@@ -127,9 +118,8 @@ static enum rpc_call_status call_with(const char *cred, const char *verf)
 	return st;
 }
 
-static void credential_has_a_bound(void **state)
+TEST(credential_has_a_bound)
 {
-	(void)state;
 	assert_int_equal(call_with("o:400", "o:0"), RPC_CALL_OK);
 	assert_int_equal(call_with("o:0", "o:400"), RPC_CALL_OK);
 	assert_int_equal(call_with("o:401", "o:0"), RPC_CALL_BAD_CRED);
@@ -137,12 +127,11 @@ static void credential_has_a_bound(void **state)
 	assert_int_equal(call_with("u:4294967295", "o:0"), RPC_CALL_BAD_CRED);
 }
 
-static void call_cut_anywhere_is_refused(void **state)
+TEST(call_cut_anywhere_is_refused)
 {
 	struct wire w = {0};
 	struct rpc_call call;
 
-	(void)state;
 	wire_spell(&w, "u:77 u:0 u:2 u:100003 u:3 u:6 u:1 o:22 u:0 o:9");
 	for (size_t len = 0; len < w.len; len++)
 		assert_int_equal(call_decode(&w, len, &call),
@@ -200,12 +189,11 @@ static void auth_sys_round_trip(const char *machine, uint32_t gids, bool good)
 	wire_free(&w);
 }
 
-static void auth_sys_has_bounds(void **state)
+TEST(auth_sys_has_bounds)
 {
 	struct rpc_auth_sys auth = {.ngids = RPC_GIDS_MAX + 1};
 	unsigned char buf[RPC_AUTH_BODY_MAX];
 
-	(void)state;
 	auth_sys_round_trip("n:host", 0, true);
 	auth_sys_round_trip("n:host", 16, true);
 	auth_sys_round_trip("n:host", 17, false);
@@ -216,12 +204,11 @@ static void auth_sys_has_bounds(void **state)
 	assert_int_equal(rpc_auth_sys_encode(&auth, buf, sizeof(buf)), 0);
 }
 
-static void auth_sys_with_more_behind_is_refused(void **state)
+TEST(auth_sys_with_more_behind_is_refused)
 {
 	struct rpc_auth_sys auth;
 	struct wire w = {0};
 
-	(void)state;
 	spell_auth(&w, "n:host", 2);
 	assert_true(auth_decode(&w, w.len, &auth));
 	wire_u32(&w, 0);
@@ -247,7 +234,7 @@ static void check_reply(const char *spec, const unsigned char *buf, size_t made,
 	wire_free(&w);
 }
 
-static void accepted_replies(void **state)
+TEST(accepted_replies)
 {
 	static const struct {
 		uint32_t stat;
@@ -263,7 +250,6 @@ static void accepted_replies(void **state)
 	unsigned char buf[RPC_REPLY_HEADER_MAX];
 	struct rpc_reply reply;
 
-	(void)state;
 	for (size_t i = 0; i < 6; i++) {
 		size_t n = rpc_reply_encode_accepted(
 		    99, kinds[i].stat, 3, 4, buf, sizeof(buf));
@@ -277,13 +263,12 @@ static void accepted_replies(void **state)
 	}
 }
 
-static void denied_replies(void **state)
+TEST(denied_replies)
 {
 	unsigned char buf[RPC_REPLY_HEADER_MAX];
 	struct rpc_reply reply;
 	size_t n;
 
-	(void)state;
 	n = rpc_reply_encode_mismatch(99, buf, sizeof(buf));
 	check_reply("u:99 u:1 u:1 u:0 u:2 u:2", buf, n, &reply);
 	assert_false(reply.accepted);
@@ -303,12 +288,11 @@ static void denied_replies(void **state)
 	}
 }
 
-static void results_stand_behind_the_verifier(void **state)
+TEST(results_stand_behind_the_verifier)
 {
 	struct wire w = {0};
 	struct rpc_reply reply;
 
-	(void)state;
 	wire_spell(&w, "u:99 u:1 u:0 u:2 o:13 u:0 u:41 u:42");
 	assert_true(rpc_reply_decode(w.data, w.len, &reply));
 	assert_true(reply.accepted);
@@ -317,7 +301,7 @@ static void results_stand_behind_the_verifier(void **state)
 	wire_free(&w);
 }
 
-static void malformed_replies(void **state)
+TEST(malformed_replies)
 {
 	static const char *const bad[] = {
 	    "u:99 u:0 u:0 u:0 u:0 u:0",   /* a call */
@@ -330,7 +314,6 @@ static void malformed_replies(void **state)
 	};
 	struct rpc_reply reply;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		struct wire w = {0};
 
@@ -338,25 +321,4 @@ static void malformed_replies(void **state)
 		assert_false(reply_decode(&w, w.len, &reply));
 		wire_free(&w);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(call_is_decoded),
-	    cmocka_unit_test(call_is_encoded),
-	    cmocka_unit_test(longest_call_fits_the_header_bound),
-	    cmocka_unit_test(other_rpc_version_is_told_apart),
-	    cmocka_unit_test(reply_is_no_call),
-	    cmocka_unit_test(credential_has_a_bound),
-	    cmocka_unit_test(call_cut_anywhere_is_refused),
-	    cmocka_unit_test(auth_sys_has_bounds),
-	    cmocka_unit_test(auth_sys_with_more_behind_is_refused),
-	    cmocka_unit_test(accepted_replies),
-	    cmocka_unit_test(denied_replies),
-	    cmocka_unit_test(results_stand_behind_the_verifier),
-	    cmocka_unit_test(malformed_replies),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,12 +3,9 @@
 #ifndef FOREFETCH_TESTS_NEEDS_FIXTURE_H
 #define FOREFETCH_TESTS_NEEDS_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/predictor.h"
 
 #define MS 1000000ull

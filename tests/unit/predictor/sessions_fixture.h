@@ -4,13 +4,10 @@
 #define FOREFETCH_TEST_SESSIONS_FIXTURE_H
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/sessions/sessions.h"
 
 #define SECOND UINT64_C(1000000000)

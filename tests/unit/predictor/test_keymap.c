@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The map against a plain array that has the same, while it grows. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "hashing/hash_key.h"
 #include "predictor/store/keymap.h"
 
@@ -42,12 +38,11 @@ static void play(struct keymap *m, uint32_t *values, uint32_t seed)
 	}
 }
 
-static void test_same_as_an_array(void **state)
+TEST(test_same_as_an_array)
 {
 	static uint32_t values[KEYS];
 	struct keymap *m = keymap_new();
 
-	(void)state;
 	for (uint32_t i = 0; i < KEYS; i++)
 		values[i] = KEYMAP_NONE;
 	for (uint32_t seed = 1; seed <= 3; seed++)
@@ -58,11 +53,10 @@ static void test_same_as_an_array(void **state)
 }
 
 /* At each size, among them those at which a part of the keys has moved. */
-static void test_each_size(void **state)
+TEST(test_each_size)
 {
 	struct keymap *m = keymap_new();
 
-	(void)state;
 	for (uint32_t n = 0; n < KEYS; n++) {
 		assert_int_equal(keymap_put(m, key_of(n), n), 0);
 		/* One that was taken away before it moved does not come back.
@@ -83,11 +77,10 @@ static void test_each_size(void **state)
 }
 
 /* Two processes place the same keys elsewhere. */
-static void test_secret(void **state)
+TEST(test_secret)
 {
 	uint64_t here[64], same = 0;
 
-	(void)state;
 	for (uint64_t i = 0; i < 64; i++)
 		here[i] = hash_number(i);
 	hash_key_draw();
@@ -95,15 +88,4 @@ static void test_secret(void **state)
 		same += (hash_number(i) & 0xffff) == (here[i] & 0xffff);
 	assert_true(same < 8);
 	test_same_as_an_array(state);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_same_as_an_array),
-	    cmocka_unit_test(test_each_size),
-	    cmocka_unit_test(test_secret),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mentions: what is told of the files that a file names, and to whom. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/mention/mention.h"
 
 enum { CRED = 1, WANTS = 512, SECOND = 1000000000 };
@@ -141,7 +137,9 @@ static void two_directories(struct test *t)
 	list(t, 1, "main.js x.js lib/ other.js");
 }
 
-static void tells_names_beside_the_file(void **state)
+FIXTURE(setup, teardown);
+
+TEST(tells_names_beside_the_file)
 {
 	struct test *t = *state;
 
@@ -154,7 +152,7 @@ static void tells_names_beside_the_file(void **state)
 	assert_int_equal(t->n, 1);
 }
 
-static void goes_on_when_a_directory_is_listed(void **state)
+TEST(goes_on_when_a_directory_is_listed)
 {
 	struct test *t = *state;
 
@@ -169,7 +167,7 @@ static void goes_on_when_a_directory_is_listed(void **state)
 	assert_non_null(told(t, 10301));
 }
 
-static void finds_what_is_above(void **state)
+TEST(finds_what_is_above)
 {
 	struct test *t = *state;
 
@@ -180,7 +178,7 @@ static void finds_what_is_above(void **state)
 	assert_non_null(told(t, 102));
 }
 
-static void finds_what_is_searched(void **state)
+TEST(finds_what_is_searched)
 {
 	struct test *t = *state;
 
@@ -193,7 +191,7 @@ static void finds_what_is_searched(void **state)
 	assert_non_null(told(t, 701));
 }
 
-static void waits_for_rights(void **state)
+TEST(waits_for_rights)
 {
 	struct test *t = *state;
 
@@ -208,7 +206,7 @@ static void waits_for_rights(void **state)
 	assert_non_null(told(t, 10301));
 }
 
-static void tells_nothing_to_others(void **state)
+TEST(tells_nothing_to_others)
 {
 	struct test *t = *state;
 
@@ -217,7 +215,7 @@ static void tells_nothing_to_others(void **state)
 	assert_int_equal(t->n, 0);
 }
 
-static void falls_with_each_hop(void **state)
+TEST(falls_with_each_hop)
 {
 	struct test *t = *state;
 	float p;
@@ -234,7 +232,7 @@ static void falls_with_each_hop(void **state)
 	assert_true(told(t, 104)->p >= p);
 }
 
-static void does_not_tell_what_was_read(void **state)
+TEST(does_not_tell_what_was_read)
 {
 	struct test *t = *state;
 
@@ -244,7 +242,7 @@ static void does_not_tell_what_was_read(void **state)
 	assert_null(told(t, 102));
 }
 
-static void scans_a_version_once(void **state)
+TEST(scans_a_version_once)
 {
 	struct test *t = *state;
 
@@ -272,12 +270,12 @@ static float odds_after(struct test *t, uint64_t from, bool comes_true)
 	return p;
 }
 
-static void learns_what_comes_true(void **state)
+TEST(learns_what_comes_true)
 {
 	assert_true(odds_after(*state, 1000, true) > 0.9f);
 }
 
-static void learns_what_does_not(void **state)
+TEST(learns_what_does_not)
 {
 	assert_true(odds_after(*state, 1000, false) < 0.1f);
 }
@@ -299,17 +297,17 @@ static unsigned told_of_a_kind(struct test *t, bool comes_true)
 	return n;
 }
 
-static void tells_few_of_a_kind_that_never_came_true(void **state)
+TEST(tells_few_of_a_kind_that_never_came_true)
 {
 	assert_in_range(told_of_a_kind(*state, false), 1, 12);
 }
 
-static void tells_all_of_a_kind_that_does(void **state)
+TEST(tells_all_of_a_kind_that_does)
 {
 	assert_int_equal(told_of_a_kind(*state, true), 100);
 }
 
-static void falls_silent_where_it_does_not_pay(void **state)
+TEST(falls_silent_where_it_does_not_pay)
 {
 	struct test *t = *state;
 	struct mention_stats st;
@@ -321,7 +319,7 @@ static void falls_silent_where_it_does_not_pay(void **state)
 	assert_int_equal(st.used, 0);
 }
 
-static void learns_what_is_used_first(void **state)
+TEST(learns_what_is_used_first)
 {
 	struct test *t = *state;
 
@@ -339,7 +337,7 @@ static void learns_what_is_used_first(void **state)
 }
 
 /* What nobody reads takes no more bytes than what is read. */
-static void keeps_below_demand(void **state)
+TEST(keeps_below_demand)
 {
 	struct nameindex_name at[4096];
 	static char text[TOKENS_DATA_MAX];
@@ -366,7 +364,7 @@ static void keeps_below_demand(void **state)
 	assert_in_range(bytes, 1, 600000);
 }
 
-static void drops_directories_of_too_many_names(void **state)
+TEST(drops_directories_of_too_many_names)
 {
 	struct nameindex_name *at = calloc(20000, sizeof(*at));
 	struct test *t = *state;
@@ -385,31 +383,4 @@ static void drops_directories_of_too_many_names(void **state)
 	mention_get_stats(t->m, &st);
 	assert_in_range(st.names, 4000, (1 << 20) / 48);
 	free(at);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(tells_names_beside_the_file),
-	    TEST(goes_on_when_a_directory_is_listed),
-	    TEST(finds_what_is_above),
-	    TEST(finds_what_is_searched),
-	    TEST(waits_for_rights),
-	    TEST(tells_nothing_to_others),
-	    TEST(falls_with_each_hop),
-	    TEST(does_not_tell_what_was_read),
-	    TEST(scans_a_version_once),
-	    TEST(learns_what_comes_true),
-	    TEST(learns_what_does_not),
-	    TEST(tells_few_of_a_kind_that_never_came_true),
-	    TEST(tells_all_of_a_kind_that_does),
-	    TEST(falls_silent_where_it_does_not_pay),
-	    TEST(learns_what_is_used_first),
-	    TEST(keeps_below_demand),
-	    TEST(drops_directories_of_too_many_names),
-	};
-
-	return cmocka_run_group_tests_name("mention", tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mentions: how each language names its other files. A language is a row. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/mention/mention.h"
 
 enum { CRED = 1, WANTS = 256, DIRS = 3, TOLD = 3, TOP = 1 };
@@ -123,11 +119,10 @@ static bool finds(const struct language *l)
 	return all;
 }
 
-static void test_languages(void **state)
+TEST(test_languages)
 {
 	unsigned missed = 0;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++) {
 		if (finds(&languages[i]))
 			continue;
@@ -138,22 +133,11 @@ static void test_languages(void **state)
 }
 
 /* "./x" is no word for what is in there. */
-static void test_here_is_not_there(void **state)
+TEST(test_here_is_not_there)
 {
 	struct language l = {"JavaScript",
 	    {{1, "main.js main/"}, {102, "x.js"}}, 101,
 	    "const x = require('./x');\n", {10201}};
 
-	(void)state;
 	assert_false(finds(&l));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_languages),
-	    cmocka_unit_test(test_here_is_not_there),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Words in data: what is found in sources, in programs, and in noise. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/mention/tokens.h"
 
 static struct tokens tokens;
@@ -30,9 +26,8 @@ static void scan(const char *text)
 	tokens_scan(&tokens, text, strlen(text));
 }
 
-static void finds_what_javascript_requires(void **state)
+TEST(finds_what_javascript_requires)
 {
-	(void)state;
 	scan("const a = require('./util/memoize');\n"
 	     "const b = require(\"../lib/x.js\"), c = require('tapable');\n");
 	assert_non_null(token("util"));
@@ -46,18 +41,16 @@ static void finds_what_javascript_requires(void **state)
 	assert_int_equal(token("const")->flags, 0);
 }
 
-static void finds_what_c_includes(void **state)
+TEST(finds_what_c_includes)
 {
-	(void)state;
 	scan("#include <sys/queue.h>\n#include \"base/log.h\"\nint x;\n");
 	assert_ptr_equal(token("queue.h"), token("sys") + 1);
 	assert_ptr_equal(token("log.h"), token("base") + 1);
 	assert_true(token("base")->flags & TOKEN_QUOTED);
 }
 
-static void takes_dots_of_modules_for_slashes(void **state)
+TEST(takes_dots_of_modules_for_slashes)
 {
-	(void)state;
 	scan("import scipy.linalg\nfrom .core import x\n");
 	assert_non_null(token("scipy.linalg"));
 	assert_true(token("scipy")->flags & TOKEN_PARTS);
@@ -65,9 +58,8 @@ static void takes_dots_of_modules_for_slashes(void **state)
 	assert_true(token("core")->flags & TOKEN_PARTS);
 }
 
-static void finds_the_rest(void **state)
+TEST(finds_the_rest)
 {
-	(void)state;
 	scan("\\input{chapters/intro}\nLIBS = -lz -Iinclude\n"
 	     "a.o: /usr/include/stdio.h src/a.c\nSee the README.\n");
 	assert_ptr_equal(token("intro"), token("chapters") + 1);
@@ -78,53 +70,48 @@ static void finds_the_rest(void **state)
 	assert_non_null(token("README"));
 }
 
-static void finds_strings_in_programs(void **state)
+TEST(finds_strings_in_programs)
 {
 	static const char data[] =
 	    "\177ELF\2\1\1\0\0\0libfoo.so.1\0libc.so.6\0printf\0"
 	    "\1\2\3\4\5\6\7\0GLIBC_2.34\0";
 
-	(void)state;
 	tokens_scan(&tokens, data, sizeof(data));
 	assert_true(token("libfoo.so.1")->flags & TOKEN_QUOTED);
 	assert_non_null(token("libc.so.6"));
 }
 
-static void heeds_lengths_before_strings(void **state)
+TEST(heeds_lengths_before_strings)
 {
 	/* As Python keeps names: a type, a length, the name, the next type. */
 	static const char data[] =
 	    "\343\0\0\0\0\0\332\5numpyr\4\0\0\0\332\14scipy.linalgr"
 	    "\2\0\0\0\0\0\0";
 
-	(void)state;
 	tokens_scan(&tokens, data, sizeof(data) - 1);
 	assert_non_null(token("numpy"));
 	assert_null(token("numpyr"));
 	assert_non_null(token("linalg"));
 }
 
-static void takes_names_in_any_encoding(void **state)
+TEST(takes_names_in_any_encoding)
 {
-	(void)state;
 	scan("see \"gr\303\274n.txt\" and \"gr\374n.txt\"\n");
 	assert_non_null(token("gr\303\274n.txt"));
 	assert_non_null(token("gr\374n.txt"));
 }
 
-static void says_each_word_once(void **state)
+TEST(says_each_word_once)
 {
-	(void)state;
 	scan("one two one two one\n");
 	assert_int_equal(tokens.n, 2);
 }
 
-static void finds_nothing_in_noise(void **state)
+TEST(finds_nothing_in_noise)
 {
 	static unsigned char data[TOKENS_DATA_MAX];
 	uint64_t x = 88172645463325252u;
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(data); i++) {
 		x ^= x << 13;
 		x ^= x >> 7;
@@ -139,12 +126,11 @@ static void finds_nothing_in_noise(void **state)
 
 /* Of a dictionary no more is taken than words are worth, so that there is room
  * for what looks like a name. */
-static void is_bounded(void **state)
+TEST(is_bounded)
 {
 	static char data[2 * TOKENS_DATA_MAX];
 	size_t n = 0;
 
-	(void)state;
 	for (unsigned i = 0; n + 64 < sizeof(data); i++)
 		n += (size_t)sprintf(data + n, "word%u ", i);
 	tokens_scan(&tokens, data, n);
@@ -165,22 +151,4 @@ static void is_bounded(void **state)
 	memcpy(data + 999, "x ", 2);
 	tokens_scan(&tokens, data, 1001);
 	assert_true(tokens.n <= 1);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(finds_what_javascript_requires),
-	    cmocka_unit_test(finds_what_c_includes),
-	    cmocka_unit_test(takes_dots_of_modules_for_slashes),
-	    cmocka_unit_test(finds_the_rest),
-	    cmocka_unit_test(finds_strings_in_programs),
-	    cmocka_unit_test(heeds_lengths_before_strings),
-	    cmocka_unit_test(takes_names_in_any_encoding),
-	    cmocka_unit_test(says_each_word_once),
-	    cmocka_unit_test(finds_nothing_in_noise),
-	    cmocka_unit_test(is_bounded),
-	};
-
-	return cmocka_run_group_tests_name("mention_tokens", tests, NULL, NULL);
 }

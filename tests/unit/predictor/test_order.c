@@ -2,13 +2,10 @@
 /* Orders of reading: packed and unpacked, and through a file of trees. */
 #include "predictor/store/order.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/persist/persist.h"
 
 static uint64_t mix(uint64_t x)
@@ -20,7 +17,7 @@ static uint64_t mix(uint64_t x)
 
 /* ---- alone ------------------------------------------------------------ */
 
-static void test_there_and_back(void **state)
+TEST(test_there_and_back)
 {
 	static const struct order_piece in[] = {{7, 1}, {0, 3}, {1u << 30, 32},
 	    {3, 2}, {200, 1}, {199, 1}, {(1u << 31) - 40, 8}, {0, 1}};
@@ -29,7 +26,6 @@ static void test_there_and_back(void **state)
 	unsigned char bytes[ORDER_PACKED];
 	size_t n = sizeof(in) / sizeof(*in), len;
 
-	(void)state;
 	for (size_t i = 0; i < n; i++)
 		order_add(&o, in[i].at, in[i].length);
 	assert_int_equal(order_count(&o), n);
@@ -50,12 +46,11 @@ static void test_there_and_back(void **state)
 }
 
 /* What comes right behind is one piece, up to a length. */
-static void test_joined(void **state)
+TEST(test_joined)
 {
 	struct order o = {0};
 	struct order_piece out[4];
 
-	(void)state;
 	for (uint32_t i = 0; i < 40; i++)
 		order_add(&o, 100 + i, 1);
 	order_add(&o, 139, 1);
@@ -66,13 +61,12 @@ static void test_joined(void **state)
 	order_clear(&o);
 }
 
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	struct order o = {0};
 	struct order_piece out[ORDER_MAX];
 	unsigned char bytes[ORDER_PACKED];
 
-	(void)state;
 	for (uint32_t i = 0; i < ORDER_MAX; i++)
 		order_add(&o, i % 2 ? 10 : 100, 1);
 	assert_int_equal(order_get(&o, out, ORDER_MAX), ORDER_MAX);
@@ -86,14 +80,13 @@ static void test_too_many(void **state)
 }
 
 /* Any bytes are an order that can be read, or refused. */
-static void test_nonsense(void **state)
+TEST(test_nonsense)
 {
 	unsigned char bytes[ORDER_PACKED + 1] = {0};
 	struct order_piece out[ORDER_MAX];
 	struct order o = {0};
 	uint64_t x = 1;
 
-	(void)state;
 	assert_false(order_set(&o, bytes, 0));
 	assert_false(order_set(&o, bytes, 2)); /* of no length */
 	assert_false(order_set(&o, bytes, sizeof(bytes)));
@@ -151,7 +144,7 @@ static void assert_order(const struct predictor *p, uint64_t seed)
 	assert_int_equal(k, n);
 }
 
-static void test_saved(void **state)
+TEST(test_saved)
 {
 	struct predictor_options opt = {.budget_bytes = 4 << 20};
 	struct predictor *p = predictor_new(&opt), *q = predictor_new(&opt);
@@ -160,7 +153,6 @@ static void test_saved(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	read_file(p, &now_ns, 1);
 	run = predictor_run(p, FILE_KEY);
 	read_file(p, &now_ns, 1000);
@@ -181,7 +173,7 @@ static void test_saved(void **state)
 }
 
 /* Orders of many files: memory stays below a bound. */
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
 	struct predictor *p = predictor_new(&opt);
@@ -194,7 +186,6 @@ static void test_bounded(void **state)
 	struct predictor_stats st;
 	size_t before;
 
-	(void)state;
 	predictor_get_stats(p, &st);
 	before = st.memory_bytes;
 	for (uint64_t i = 0; i < 200; i++) {
@@ -208,18 +199,4 @@ static void test_bounded(void **state)
 	predictor_get_stats(p, &st);
 	assert_true(st.memory_bytes < before + (100 << 10));
 	predictor_free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_there_and_back),
-	    cmocka_unit_test(test_joined),
-	    cmocka_unit_test(test_too_many),
-	    cmocka_unit_test(test_nonsense),
-	    cmocka_unit_test(test_saved),
-	    cmocka_unit_test(test_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is told of readers in virtual time, who read as programs do. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/pattern/pattern.h"
 
 enum { KIB = 1024, BLOCK = 4 * KIB, MOST = 4096 };
@@ -106,7 +102,9 @@ static void line(struct world *w, int64_t from, int64_t stride, unsigned n)
 		read_block(w, (uint64_t)(from + stride * (int64_t)i));
 }
 
-static void test_backward(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_backward)
 {
 	struct world *w = *state;
 
@@ -125,7 +123,7 @@ static void test_backward(void **state)
 	assert_int_equal(w->wanted - w->hits, 8);
 }
 
-static void test_start_of_file(void **state)
+TEST(test_start_of_file)
 {
 	struct world *w = *state;
 
@@ -134,7 +132,7 @@ static void test_start_of_file(void **state)
 	assert_int_equal(w->hits, 17);
 }
 
-static void test_strides(void **state)
+TEST(test_strides)
 {
 	static const int64_t strides[] = {16, -16, 3, -7, 2, 100};
 	struct world *w = *state;
@@ -149,7 +147,7 @@ static void test_strides(void **state)
 }
 
 /* Blocks of other sizes, and pages that overlap as those of a fault. */
-static void test_sizes(void **state)
+TEST(test_sizes)
 {
 	struct world *w = *state;
 
@@ -165,7 +163,7 @@ static void test_sizes(void **state)
 }
 
 /* It ends at once, and what was told is taken back. */
-static void test_break(void **state)
+TEST(test_break)
 {
 	struct world *w = *state;
 	unsigned left = 0;
@@ -182,7 +180,7 @@ static void test_break(void **state)
 }
 
 /* One left out, two that change places, one twice. */
-static void test_jumble(void **state)
+TEST(test_jumble)
 {
 	struct world *w = *state;
 
@@ -199,7 +197,7 @@ static void test_jumble(void **state)
 /* ---- forward ---------------------------------------------------------- */
 
 /* A client that reads ahead itself. */
-static void test_forward_overlapping(void **state)
+TEST(test_forward_overlapping)
 {
 	struct world *w = *state;
 
@@ -209,7 +207,7 @@ static void test_forward_overlapping(void **state)
 }
 
 /* … and one that does not: each read waits for the reply before it. */
-static void test_forward_lockstep(void **state)
+TEST(test_forward_lockstep)
 {
 	struct world *w = *state;
 
@@ -231,7 +229,7 @@ static unsigned walk(struct world *w, unsigned n, const unsigned *step)
 	return n * n * n;
 }
 
-static void test_volume(void **state)
+TEST(test_volume)
 {
 	static const unsigned y[] = {12, 1, 144}, z[] = {144, 1, 12};
 	struct world *w = *state;
@@ -247,7 +245,7 @@ static void test_volume(void **state)
 }
 
 /* Two halves of a file by turns, as a butterfly has them. */
-static void test_two_streams(void **state)
+TEST(test_two_streams)
 {
 	struct world *w = *state;
 
@@ -268,7 +266,7 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-static void test_random(void **state)
+TEST(test_random)
 {
 	static const unsigned blocks[] = {3, 8, 64, 4096};
 	struct world *w = *state;
@@ -294,7 +292,7 @@ static void irregular(struct world *w, unsigned n)
 	w->norder = n;
 }
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct world *w = *state;
 
@@ -306,7 +304,7 @@ static void test_order(void **state)
 }
 
 /* It goes on behind a part that the reader leaves out. */
-static void test_order_left(void **state)
+TEST(test_order_left)
 {
 	struct world *w = *state;
 
@@ -319,7 +317,7 @@ static void test_order_left(void **state)
 }
 
 /* Another run has another order. */
-static void test_order_anew(void **state)
+TEST(test_order_anew)
 {
 	struct world *w = *state;
 
@@ -336,7 +334,7 @@ static void test_order_anew(void **state)
 /* ---- bounds ----------------------------------------------------------- */
 
 /* More readers than there is room for: each begins anew, nothing is lost. */
-static void test_many(void **state)
+TEST(test_many)
 {
 	struct world *w = *state;
 	size_t bytes = patterns_memory_bytes(w->ps);
@@ -352,7 +350,7 @@ static void test_many(void **state)
 }
 
 /* What no sane client asks. */
-static void test_extremes(void **state)
+TEST(test_extremes)
 {
 	static const uint64_t offsets[] = {0, UINT64_MAX, UINT64_MAX - 1,
 	    INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 4095};
@@ -366,30 +364,4 @@ static void test_extremes(void **state)
 	w->size_bytes = 4096;
 	for (unsigned i = 0; i < 5000; i++)
 		read_bytes(w, i % 4096, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_backward),
-	    TEST(test_start_of_file),
-	    TEST(test_strides),
-	    TEST(test_sizes),
-	    TEST(test_break),
-	    TEST(test_jumble),
-	    TEST(test_forward_overlapping),
-	    TEST(test_forward_lockstep),
-	    TEST(test_volume),
-	    TEST(test_two_streams),
-	    TEST(test_random),
-	    TEST(test_order),
-	    TEST(test_order_left),
-	    TEST(test_order_anew),
-	    TEST(test_many),
-	    TEST(test_extremes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

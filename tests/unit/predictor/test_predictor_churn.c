@@ -193,11 +193,10 @@ static void churn_judge(const struct churn *c)
 
 /* Numbers of objects that are gone are in trails, in the graph, in listings
  * and in what streams wait for; all of them are given out anew. */
-static void test_churn(void **state)
+TEST(test_churn)
 {
 	struct churn *c = calloc(1, sizeof(*c));
 
-	(void)state;
 	world_begin(&c->w, 1 << 20);
 	c->x = 1;
 	for (int i = 0; i < CHURN_EVENTS; i++)
@@ -210,13 +209,4 @@ static void test_churn(void **state)
 		churn_turn(c);
 	world_end(&c->w);
 	free(c);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_churn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

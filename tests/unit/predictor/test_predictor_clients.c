@@ -66,12 +66,11 @@ static unsigned all_run(struct world *w, unsigned clients)
 	return n;
 }
 
-static void test_hundred_jobs_at_a_time(void **state)
+TEST(test_hundred_jobs_at_a_time)
 {
 	struct world w;
 	unsigned alone, all;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
 		all_run(&w, 1);
@@ -90,13 +89,12 @@ static void test_hundred_jobs_at_a_time(void **state)
 
 /* One client makes calls that wait, each of which seems to be of another
  * program, until there is no room for more streams. */
-static void test_one_takes_no_stream_of_others(void **state)
+TEST(test_one_takes_no_stream_of_others)
 {
 	enum { OTHERS = 8, GREEDY = 50 };
 	struct world w;
 	uint64_t made;
 
-	(void)state;
 	world_begin(&w, SMALL);
 	for (unsigned c = 0; c < OTHERS; c++)
 		client_reads(&w, c, file_of(c, 0), MS);
@@ -123,12 +121,11 @@ static unsigned streams_of(const struct world *w, unsigned client)
 
 /* Clients that went away leave their room to those who come: nobody who is
  * there has to, though it came before them and has most. */
-static void test_room_of_those_who_left(void **state)
+TEST(test_room_of_those_who_left)
 {
 	enum { LEFT = 12, BUSY = 50, ITS = STREAMS - LEFT };
 	struct world w;
 
-	(void)state;
 	world_begin(&w, SMALL);
 	/* Calls that take long, each of which seems to be of a program. */
 	for (unsigned i = 0; i < ITS; i++)
@@ -146,15 +143,4 @@ static void test_room_of_those_who_left(void **state)
 	client_reads(&w, 200, file_of(200, 0), MS);
 	assert_int_equal(streams_of(&w, BUSY), ITS - 1);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_hundred_jobs_at_a_time),
-	    cmocka_unit_test(test_one_takes_no_stream_of_others),
-	    cmocka_unit_test(test_room_of_those_who_left),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,10 @@
 /* What feedback does, the scan guard, ageing, and patterns inside files. */
 #include "predictor/predictor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/persist/persist.h"
 #include "predictor/store/extents.h"
 
@@ -71,12 +68,11 @@ static struct predictor_stats stats(const struct world *w)
 
 /* What was fetched in vain again and again is not told any more, until it
  * is of use once. */
-static void test_unused(void **state)
+TEST(test_unused)
 {
 	struct world w;
 	float before, after;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 100, 20);
@@ -103,13 +99,12 @@ static void test_unused(void **state)
 
 /* What the caller did not fetch is told again, when it is nearer; so is what
  * did not fit into the answer. */
-static void test_dropped(void **state)
+TEST(test_dropped)
 {
 	struct world w;
 	unsigned first = 0, again = 0;
 	uint32_t lead = 0;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 100, 60);
@@ -133,12 +128,11 @@ static void test_dropped(void **state)
 }
 
 /* Three at a time: they all come, the nearest first. */
-static void test_few_at_a_time(void **state)
+TEST(test_few_at_a_time)
 {
 	struct world w;
 	bool told[200] = {false};
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 100, 60);
@@ -176,12 +170,11 @@ static uint32_t lead_max(struct world *w)
 }
 
 /* Fetches that come late are asked for earlier. */
-static void test_late(void **state)
+TEST(test_late)
 {
 	struct world w;
 	uint32_t before;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 100, 300);
@@ -231,11 +224,10 @@ static void scan(struct world *w, uint64_t first, uint64_t dirs)
 }
 
 /* A walk is counted, and does not drive out what was learned. */
-static void test_scan(void **state)
+TEST(test_scan)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 4 << 20);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 100, 60);
@@ -248,11 +240,10 @@ static void test_scan(void **state)
 }
 
 /* A job that changes for good: after some runs the new way alone is told. */
-static void test_ageing(void **state)
+TEST(test_ageing)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 8; i++)
 		run_of(&w, 100, 20);
@@ -278,12 +269,11 @@ static void assert_extent(const struct predictor_extent *e, uint64_t offset,
 
 /* The head, a part in the middle, the index at the end: as a database or
  * an archive is opened. */
-static void test_extents(void **state)
+TEST(test_extents)
 {
 	struct predictor_extent e[8];
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int run = 0; run < 3; run++) {
 		read_at(&w, 50, 0, 4096);
@@ -338,11 +328,10 @@ static uint64_t anywhere(uint64_t i)
 	return i * i * 31 % 1009 * 40960 + 4096;
 }
 
-static void test_strides(void **state)
+TEST(test_strides)
 {
 	struct predictor_extent e[8];
 
-	(void)state;
 	assert_int_equal(pattern(strided, 50, 8192, e), 1);
 	assert_extent(&e[0], 65536, 8192, 50, 262144);
 	assert_int_equal(pattern(backward, 50, 8192, e), 1);
@@ -354,13 +343,12 @@ static void test_strides(void **state)
 }
 
 /* The oldest files give way; what is dropped is gone. */
-static void test_extents_bounded(void **state)
+TEST(test_extents_bounded)
 {
 	struct predictor_extent out[8];
 	struct extents *e = extents_new(4);
 	size_t bytes;
 
-	(void)state;
 	for (uint32_t i = 0; i < 4; i++)
 		extents_read(e, i, 1 << 20, 4096, 4096);
 	bytes = extents_memory_bytes(e);
@@ -375,14 +363,13 @@ static void test_extents_bounded(void **state)
 }
 
 /* Needs, absences and patterns survive saving. */
-static void test_saved(void **state)
+TEST(test_saved)
 {
 	struct predictor_extent e[8];
 	struct world w, v;
 	size_t len;
 	void *data;
 
-	(void)state;
 	world_begin(&w, 0);
 	world_begin(&v, 0);
 	for (int run = 0; run < 3; run++) {
@@ -403,22 +390,4 @@ static void test_saved(void **state)
 	free(data);
 	predictor_free(w.p);
 	predictor_free(v.p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_unused),
-	    cmocka_unit_test(test_dropped),
-	    cmocka_unit_test(test_few_at_a_time),
-	    cmocka_unit_test(test_late),
-	    cmocka_unit_test(test_scan),
-	    cmocka_unit_test(test_ageing),
-	    cmocka_unit_test(test_extents),
-	    cmocka_unit_test(test_strides),
-	    cmocka_unit_test(test_extents_bounded),
-	    cmocka_unit_test(test_saved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,12 @@
  * each step is bounded, and so is what a uid may bring. */
 #include <endian.h>
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <xxhash.h>
 
+#include "unittest.h"
 #include "predictor/persist/persist_format.h"
 #include "predictor/persist/trees.h"
 
@@ -92,7 +90,7 @@ static uint64_t events(const struct machine *m)
 	return st.events;
 }
 
-static void test_steps(void **state)
+TEST(test_steps)
 {
 	struct machine m = machine_open(4 << 20), whole = machine_open(4 << 20);
 	size_t len;
@@ -100,7 +98,6 @@ static void test_steps(void **state)
 	struct predictor_import *x = predictor_import_new(data, len);
 	unsigned steps = 0;
 
-	(void)state;
 	assert_non_null(x);
 	for (bool over = false; !over; steps++) {
 		uint64_t before = events(&m);
@@ -123,14 +120,13 @@ static void test_steps(void **state)
 }
 
 /* The arenas are so small that what was added is given up again. */
-static void test_steps_when_full(void **state)
+TEST(test_steps_when_full)
 {
 	struct machine m = machine_open(1 << 20);
 	size_t len;
 	void *data = made_file(70, 400, &len);
 	uint64_t first = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++) {
 		struct predictor_import *x = predictor_import_new(data, len);
 
@@ -145,14 +141,13 @@ static void test_steps_when_full(void **state)
 	predictor_free(m.p);
 }
 
-static void test_cleared_meanwhile(void **state)
+TEST(test_cleared_meanwhile)
 {
 	struct machine m = machine_open(4 << 20);
 	size_t len;
 	void *data = made_file(70, 400, &len);
 	struct predictor_import *x = predictor_import_new(data, len);
 
-	(void)state;
 	learn(&m, US, 7, 0);
 	assert_false(predictor_import_step(x, m.p, THEM, 4));
 	assert_int_equal(predictor_clear(m.p), 0);
@@ -200,11 +195,10 @@ static int bring_fields(struct machine *m, bool known, size_t n)
 
 /* An import bounds the pieces that it will have to free, and still takes a file
  * of a newer release, which may have fields that this one does not know. */
-static void test_fields_without_number(void **state)
+TEST(test_fields_without_number)
 {
 	struct machine m = machine_open(4 << 20);
 
-	(void)state;
 	assert_int_equal(bring_fields(&m, false, 1000000), -EBADMSG);
 	assert_int_equal(bring_fields(&m, true, 1000000), -EBADMSG);
 	assert_int_equal(trees(&m, THEM), 0);
@@ -214,13 +208,12 @@ static void test_fields_without_number(void **state)
 }
 
 /* One uid's files, however many they are, leave to others what they have. */
-static void test_share_of_a_uid(void **state)
+TEST(test_share_of_a_uid)
 {
 	struct machine m = machine_open(4 << 20);
 	struct predictor_tree all[64], again[64];
 	unsigned refused = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 20; i++)
 		learn(&m, US, 7, i * RUN);
 	assert_int_equal(predictor_trees(m.p, US, all, 64), 20);
@@ -244,11 +237,10 @@ static void test_share_of_a_uid(void **state)
 }
 
 /* Objects that are known bring nothing; what was used long ago is gone. */
-static void test_share_ends(void **state)
+TEST(test_share_ends)
 {
 	struct machine m = machine_open(4 << 20);
 
-	(void)state;
 	for (unsigned i = 0; i < 5; i++)
 		assert_int_equal(bring(&m, THEM, 70, 1600), 0);
 	assert_int_equal(bring(&m, THEM, 71, 800), -EFBIG);
@@ -256,18 +248,4 @@ static void test_share_ends(void **state)
 		learn(&m, US, 7, i % 20 * RUN);
 	assert_int_equal(bring(&m, THEM, 71, 800), 0);
 	predictor_free(m.p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_steps),
-	    cmocka_unit_test(test_steps_when_full),
-	    cmocka_unit_test(test_cleared_meanwhile),
-	    cmocka_unit_test(test_fields_without_number),
-	    cmocka_unit_test(test_share_of_a_uid),
-	    cmocka_unit_test(test_share_ends),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

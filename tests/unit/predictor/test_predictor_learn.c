@@ -21,12 +21,11 @@ static void run_of(struct world *w, uint64_t first, uint64_t n)
 }
 
 /* After three runs, the first object foretells those behind it. */
-static void test_trail(void **state)
+TEST(test_trail)
 {
 	struct world w;
 	unsigned foretold_ahead = 0;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
 		run_of(&w, 1000, 60);
@@ -44,14 +43,13 @@ static void test_trail(void **state)
 
 /* A run that leaves its trail for good: what was ahead in it is taken back,
  * once, and told again when the run comes back to it. */
-static void test_withdrawn(void **state)
+TEST(test_withdrawn)
 {
 	uint64_t gone[64];
 	bool taken[60] = {false};
 	unsigned ntaken = 0, again = 0;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
 		run_of(&w, 1000, 60);
@@ -79,11 +77,10 @@ static void test_withdrawn(void **state)
 }
 
 /* By falling probability, within 0 and 1, none of what the run has had. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
 		run_of(&w, 1000, 60);
@@ -104,12 +101,11 @@ static void test_order(void **state)
  * the other one's reply is out. They are told apart, so each gets a trail
  * that is free of the other.
  */
-static void test_streams(void **state)
+TEST(test_streams)
 {
 	struct world w;
 	struct predictor_stats st;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (uint64_t i = 0; i < 50; i++) {
 		see_at(&w, 1000 + i, 1, 10 * MS, false);
@@ -130,12 +126,11 @@ static void test_streams(void **state)
 
 /* Readahead and threads: a few calls that do not wait make no new stream
  * where the trail says whose they are. */
-static void test_streams_overlap(void **state)
+TEST(test_streams_overlap)
 {
 	struct world w;
 	struct predictor_stats st;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
 		run_of(&w, 1000, 60);
@@ -151,7 +146,7 @@ static void test_streams_overlap(void **state)
 
 /* The example of the paper's measure: 2 of 5 data files and 3 of 4 programs
  * paired. */
-static void test_compatibility(void **state)
+TEST(test_compatibility)
 {
 	const struct atree_node pattern[] = {{1, false}, {2, false}, {3, false},
 	    {4, false}, {5, false}, {11, true}, {12, true}, {13, true},
@@ -160,7 +155,6 @@ static void test_compatibility(void **state)
 	    {1, false}, {3, false}, {11, true}, {12, true}, {14, true}};
 	double fit = atree_compat(pattern, 9, working, 5);
 
-	(void)state;
 	assert_true(fit > 0.5749 && fit < 0.5751);
 	assert_int_equal(atree_pivot(pattern, 9, working, 5), 9);
 	assert_int_equal(atree_pivot(pattern, 9, working, 2), 3);
@@ -182,12 +176,11 @@ static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 }
 
 /* A walk in the order of names: what was never seen is foretold. */
-static void test_scan(void **state)
+TEST(test_scan)
 {
 	struct world w;
 	unsigned told = 0;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (uint64_t d = 1; d <= 20; d++) {
 		list_dir(&w, d, d * 1000, 40);
@@ -204,13 +197,12 @@ static void test_scan(void **state)
 
 /* Random access to a large directory: nothing to be told with confidence,
  * once it was tried for a while. */
-static void test_scan_guard(void **state)
+TEST(test_scan_guard)
 {
 	struct world w;
 	unsigned told = 0;
 	uint32_t x = 1;
 
-	(void)state;
 	world_begin(&w, 0);
 	list_dir(&w, 1, 100000, 20000);
 	for (int i = 0; i < 4000; i++) {
@@ -226,11 +218,10 @@ static void test_scan_guard(void **state)
 
 /* An editor saves by rename: a new handle under the old name has the old
  * one's history. */
-static void test_new_handle(void **state)
+TEST(test_new_handle)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
@@ -249,11 +240,10 @@ static void test_new_handle(void **state)
 	world_end(&w);
 }
 
-static void test_forget(void **state)
+TEST(test_forget)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
 		run_of(&w, 1000, 20);
@@ -266,14 +256,13 @@ static void test_forget(void **state)
 }
 
 /* More objects than fit, for long: the budget is kept, nothing breaks. */
-static void test_budget(void **state)
+TEST(test_budget)
 {
 	enum { BUDGET = 2 << 20 };
 	struct world w;
 	struct predictor_stats st;
 	uint64_t x = 1;
 
-	(void)state;
 	world_begin(&w, BUDGET);
 	for (int i = 0; i < 300000; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
@@ -320,11 +309,10 @@ static uint64_t reach(uint64_t lead_ns, uint64_t think_ns)
 
 /* A file that is read after 60 ms has to be asked for 300 files before it by
  * whoever reads one in 0.2 ms. */
-static void test_lead(void **state)
+TEST(test_lead)
 {
 	uint64_t usual = reach(0, MS / 5);
 
-	(void)state;
 	assert_true(usual >= 8);
 	assert_true(reach(60 * MS, MS / 5) > 2 * usual);
 	/* Whoever takes his time sees what he saw. */
@@ -342,12 +330,11 @@ static void short_run(struct world *w, uint64_t first, uint64_t n)
 
 /* Two runs of one process that always follow each other, with a pause
  * between them: what comes behind it is not asked for before. */
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	struct world w;
 	struct predictor_stats st;
 
-	(void)state;
 	world_begin(&w, 0);
 	predictor_set_lead(w.p, 60 * MS);
 	for (int i = 0; i < 4; i++) {
@@ -370,33 +357,10 @@ static void test_pause(void **state)
 	world_end(&w);
 }
 
-static void test_options(void **state)
+TEST(test_options)
 {
 	struct predictor_options opt = {.budget_bytes = 1000};
 
-	(void)state;
 	assert_null(predictor_new(&opt));
 	predictor_free(NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_trail),
-	    cmocka_unit_test(test_withdrawn),
-	    cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_streams),
-	    cmocka_unit_test(test_streams_overlap),
-	    cmocka_unit_test(test_compatibility),
-	    cmocka_unit_test(test_scan),
-	    cmocka_unit_test(test_scan_guard),
-	    cmocka_unit_test(test_new_handle),
-	    cmocka_unit_test(test_forget),
-	    cmocka_unit_test(test_budget),
-	    cmocka_unit_test(test_lead),
-	    cmocka_unit_test(test_pause),
-	    cmocka_unit_test(test_options),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,12 +93,11 @@ static bool foretells(struct desk *d, uint64_t first, uint64_t then)
 /* ---- all of it --------------------------------------------------------- */
 
 /* A machine that has seen nothing knows the other one's trails and sessions. */
-static void test_fresh(void **state)
+TEST(test_fresh)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 	struct predictor_merge_stats st = take(b->p, a->p);
 
-	(void)state;
 	assert_int_equal(st.objects, 60);
 	assert_int_equal(st.uses, 180);
 	assert_int_equal(st.sessions, 3);
@@ -127,11 +126,10 @@ static void test_fresh(void **state)
 }
 
 /* The user has begun to work when it comes: the session gets its plan. */
-static void test_session_goes_on(void **state)
+TEST(test_session_goes_on)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 
-	(void)state;
 	desk_work(b, FIRST, 12);
 	assert_int_equal(desk_look(b), 0);
 	take(b->p, a->p);
@@ -153,12 +151,11 @@ static void test_session_goes_on(void **state)
 }
 
 /* Twice is once; and what comes back from a peer is known. */
-static void test_twice(void **state)
+TEST(test_twice)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_taught(OTHER, 50);
 	struct predictor_merge_stats st = take(b->p, a->p);
 
-	(void)state;
 	assert_int_equal(st.objects, 60);
 	assert_int_equal(st.uses, 180);
 	assert_nothing(take(b->p, a->p));
@@ -180,11 +177,10 @@ static void test_twice(void **state)
 }
 
 /* Both have done the same work: the larger number counts, four at most. */
-static void test_same_work(void **state)
+TEST(test_same_work)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 
-	(void)state;
 	desk_work(b, FIRST, 60);
 	desk_leave(b);
 	assert_int_equal(take(b->p, a->p).uses, 120);
@@ -204,11 +200,10 @@ static void test_same_work(void **state)
 }
 
 /* A run and a session that go on are not new ones each time. */
-static void test_grows(void **state)
+TEST(test_grows)
 {
 	struct desk *a = desk_new(), *b = desk_new(), *c = desk_new();
 
-	(void)state;
 	for (unsigned n = 0; n < 200; n += 20) {
 		desk_work(a, FIRST + n, 20);
 		assert_int_equal(take(b->p, a->p).uses, 20);
@@ -232,7 +227,7 @@ static void test_grows(void **state)
 }
 
 /* The log of the machine that takes over goes on meanwhile. */
-static void test_learns_meanwhile(void **state)
+TEST(test_learns_meanwhile)
 {
 	struct desk *a = desk_taught(FIRST, 200), *b = desk_new();
 	struct predictor_merge *m;
@@ -240,7 +235,6 @@ static void test_learns_meanwhile(void **state)
 	size_t len;
 	void *data = packed(a->p, ALICE, &len);
 
-	(void)state;
 	m = predictor_merge_new(ALICE, data, len);
 	assert_non_null(m);
 	while (!predictor_merge_step(m, b->p, 1))
@@ -284,13 +278,12 @@ static void assert_of_alice(const unsigned char *data, size_t len)
 }
 
 /* Alice's snapshot has nothing of Bob's, and Bob gets nothing of it. */
-static void test_walls(void **state)
+TEST(test_walls)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 	size_t len;
 	unsigned char *data;
 
-	(void)state;
 	a->uid = BOB;
 	desk_work(a, OTHER, 40);
 	desk_leave(a);
@@ -334,13 +327,12 @@ static size_t count_keys(
 
 /* The keys of a snapshot: those of 60 objects and 3 directories; and of a name
  * that is absent. */
-static void test_keys(void **state)
+TEST(test_keys)
 {
 	struct desk *a = desk_taught(FIRST, 60);
 	struct predictor_snapshot *x;
 	size_t len;
 
-	(void)state;
 	desk_work(a, FIRST, 30);
 	desk_call(a, 77777, PREDICTOR_ABSENT);
 	desk_work(a, FIRST + 30, 30);
@@ -357,7 +349,7 @@ static void test_keys(void **state)
 
 /* ---- what is known here stays ------------------------------------------ */
 
-static void test_known_stays(void **state)
+TEST(test_known_stays)
 {
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 	struct predictor_obs o = {.kind = PREDICTOR_LOOKUP,
@@ -370,7 +362,6 @@ static void test_known_stays(void **state)
 	    .size_bytes = 12};
 	uint32_t id;
 
-	(void)state;
 	/* A name that has another handle here keeps it. */
 	predictor_observe(b->p, &o);
 	take(b->p, a->p);
@@ -409,7 +400,7 @@ static int merged(struct predictor *p, Forefetch__TreeFile *f)
 
 /* Each number of the message is replaced by others, one at a time; whatever
  * comes of it, the sanitizers find nothing, and the next merge is well. */
-static void test_wild(void **state)
+TEST(test_wild)
 {
 	static const uint32_t wild[] = {0, 1, 2, 61, 63, 4096, UINT32_MAX};
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
@@ -417,7 +408,6 @@ static void test_wild(void **state)
 	size_t len;
 	unsigned char *data = packed(a->p, ALICE, &len);
 
-	(void)state;
 	f = forefetch__tree_file__unpack(
 	    NULL, len - HEADER_BYTES, data + HEADER_BYTES);
 	for (size_t k = 0; k < sizeof(wild) / sizeof(wild[0]); k++) {
@@ -449,14 +439,13 @@ static void test_wild(void **state)
 	desk_free(b);
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
 	struct desk *a = desk_taught(FIRST, 20), *b = desk_new();
 	size_t len;
 	unsigned char *data = packed(a->p, ALICE, &len);
 	struct persist_header h;
 
-	(void)state;
 	for (size_t cut = 0; cut < len; cut++) {
 		unsigned char *part = malloc(cut + 1);
 
@@ -488,7 +477,7 @@ static void test_damaged(void **state)
 }
 
 /* Few bytes that stand for much memory are not unpacked. */
-static void test_bomb(void **state)
+TEST(test_bomb)
 {
 	enum { FIELD_ORDER_PIECES = 32, PIECES = 6 << 20 };
 	size_t len = HEADER_BYTES + PIECES * 3;
@@ -496,7 +485,6 @@ static void test_bomb(void **state)
 	struct persist_header h = {.version = PERSIST_VERSION};
 	struct desk *b = desk_new();
 
-	(void)state;
 	/* A field of bytes, empty. */
 	for (size_t i = HEADER_BYTES; i < len; i += 3) {
 		data[i] = ((FIELD_ORDER_PIECES << 3 | 2) & 0x7f) | 0x80;
@@ -516,13 +504,12 @@ static void test_bomb(void **state)
 }
 
 /* More than there is room for: the newest of it, and not the others' share. */
-static void test_too_much(void **state)
+TEST(test_too_much)
 {
 	struct predictor_options small = {.budget_bytes = 1 << 20};
 	struct predictor *q = predictor_new(&small);
 	struct desk *a = desk_new();
 
-	(void)state;
 	for (unsigned i = 0; i < 40; i++) {
 		desk_work(a, FIRST + i * 100, 100);
 		desk_leave(a);
@@ -537,13 +524,12 @@ static void test_too_much(void **state)
 
 /* Two machines that have learned more than they have room for: none drives out
  * what the other has just learned, again and again. */
-static void test_full(void **state)
+TEST(test_full)
 {
 	struct predictor_options small = {.budget_bytes = 1 << 20};
 	struct desk *d[2] = {desk_new(), desk_new()};
 	size_t most;
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		predictor_free(d[i]->p);
 		d[i]->p = predictor_new(&small);
@@ -568,12 +554,11 @@ static void test_full(void **state)
 }
 
 /* What is lost of a run does not make it another one. */
-static void test_full_lost(void **state)
+TEST(test_full_lost)
 {
 	struct predictor_options small = {.budget_bytes = 1 << 20};
 	struct desk *d[2] = {desk_new(), desk_new()};
 
-	(void)state;
 	for (int i = 0; i < 2; i++) {
 		predictor_free(d[i]->p);
 		d[i]->p = predictor_new(&small);
@@ -590,27 +575,4 @@ static void test_full_lost(void **state)
 	assert_int_equal(take(d[1]->p, d[0]->p).uses, 0);
 	desk_free(d[0]);
 	desk_free(d[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_fresh),
-	    cmocka_unit_test(test_session_goes_on),
-	    cmocka_unit_test(test_twice),
-	    cmocka_unit_test(test_same_work),
-	    cmocka_unit_test(test_grows),
-	    cmocka_unit_test(test_learns_meanwhile),
-	    cmocka_unit_test(test_walls),
-	    cmocka_unit_test(test_keys),
-	    cmocka_unit_test(test_known_stays),
-	    cmocka_unit_test(test_wild),
-	    cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_bomb),
-	    cmocka_unit_test(test_too_much),
-	    cmocka_unit_test(test_full),
-	    cmocka_unit_test(test_full_lost),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

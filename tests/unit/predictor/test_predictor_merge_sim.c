@@ -8,13 +8,10 @@
  *
  * does that with traces (trace.h), and says what a snapshot takes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/persist/merge.h"
 #include "predictor/persist/persist.h"
 #include "predictor/sim/sim.h"
@@ -173,13 +170,12 @@ static char *job(void)
 	return text;
 }
 
-static void test_job(void **state)
+TEST(test_job)
 {
 	char err[TRACE_ERR_MAX] = "", *text = job();
 	FILE *in = fmemopen(text, strlen(text), "r");
 	struct trace *t = trace_read(in, "test", 1, err);
 
-	(void)state;
 	assert_non_null(t);
 	fclose(in);
 	free(text);
@@ -233,11 +229,7 @@ static void look(const char *path)
 
 int main(int argc, char **argv)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_job),
-	};
-
 	for (int i = 1; i < argc; i++)
 		look(argv[i]);
-	return argc > 1 ? 0 : cmocka_run_group_tests(tests, NULL, NULL);
+	return argc > 1 ? 0 : unittest_run(NULL, NULL);
 }

@@ -81,11 +81,10 @@ static const struct file package[] = {{"LICENSE", false}, {"README.md", false},
     {"test", true}};
 
 /* The very first use of all: what is shipped knows the names. */
-static void test_common_names(void **state)
+TEST(test_common_names)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	list(&w, 1, package, 6);
 	use(&w, 1, "package.json");
@@ -97,7 +96,7 @@ static void test_common_names(void **state)
 
 /* What is in a directory that is likely to be entered is told, too; if its
  * listing is not known, that comes first. */
-static void test_below(void **state)
+TEST(test_below)
 {
 	static const struct file lib[] = {
 	    {"index.js", false}, {"index.js.map", false}, {"util.js", false}};
@@ -105,7 +104,6 @@ static void test_below(void **state)
 	uint8_t needs = 0;
 	uint64_t below = object(1, "lib");
 
-	(void)state;
 	world_begin(&w, 0);
 	list(&w, 1, package, 6);
 	use(&w, 1, "package.json");
@@ -123,14 +121,13 @@ static void test_below(void **state)
 
 /* Names that nobody shipped: what one directory was used for holds in the
  * next. */
-static void test_learned(void **state)
+TEST(test_learned)
 {
 	static const struct file files[] = {{"agenda.zz", false},
 	    {"begin.zz", false}, {"middle.yy", false}, {"never.zz", false},
 	    {"tail.zz", false}, {"unused.yy", false}};
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	for (uint64_t dir = 1; dir <= 200; dir++) {
 		list(&w, dir, files, 6);
@@ -181,13 +178,12 @@ static void other_job(struct world *w, const char *suffix)
 
 /* What one job taught does not spoil another's first run, and hardly where it
  * was about the same kinds of files. */
-static void test_other_jobs(void **state)
+TEST(test_other_jobs)
 {
 	static const char *const suffixes[] = {"py", "js"};
 	static const float sure[] = {0.2f, 0.05f};
 	struct world w;
 
-	(void)state;
 	world_begin(&w, 0);
 	assert_int_equal(packages_told(&w, 0.2f), PACKAGES);
 	world_end(&w);
@@ -202,16 +198,4 @@ static void test_other_jobs(void **state)
 			    ahead, PACKAGES);
 		world_end(&w);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_common_names),
-	    cmocka_unit_test(test_below),
-	    cmocka_unit_test(test_learned),
-	    cmocka_unit_test(test_other_jobs),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

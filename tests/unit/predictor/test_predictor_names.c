@@ -4,12 +4,10 @@
  * test_predictor_sim.c. */
 #include "predictor/sim/sim.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 static const struct sim_options slow = {
     .streams = 1,
@@ -72,12 +70,11 @@ static struct sim_result play(
 #define assert_near(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
 
 /* Names change nothing for the rows that must come out the same. */
-static void test_rows(void **state)
+TEST(test_rows)
 {
 	static const char *const rows[] = {
 	    "none", "last-successor-8", "oracle-64", "oracle-history"};
 
-	(void)state;
 	for (int i = 0; i < 4; i++) {
 		const struct model_ops *ops = model_find(rows[i]);
 		struct sim_result a = play(two_runs, NULL, ops);
@@ -158,9 +155,8 @@ static struct sim_result play_spy(const char *names, const char *object)
  * first run on its own has the first listing again. That `a` is a program is
  * not known from a listing before its first use, which comes before both.
  */
-static void test_listings(void **state)
+TEST(test_listings)
 {
-	(void)state;
 	play_spy(NULL, NULL);
 	assert_int_equal(spy.n, 2);
 	assert_int_equal(spy.counts[0], 3);
@@ -175,11 +171,10 @@ static void test_listings(void **state)
 
 /* What nobody uses is wasted with its size: once, then it is cached. A link or
  * a directory has nothing to fetch. */
-static void test_waste(void **state)
+TEST(test_waste)
 {
 	struct sim_result r = play_spy(some_names, "d/z");
 
-	(void)state;
 	assert_int_equal(r.cold.issued, 1);
 	assert_int_equal(r.cold.waste_bytes, 5000);
 	assert_int_equal(r.warm.issued, 0);
@@ -189,11 +184,10 @@ static void test_waste(void **state)
 }
 
 /* What the trace reads is a file, though the names call it a link. */
-static void test_trace_is_right(void **state)
+TEST(test_trace_is_right)
 {
 	struct sim_result r = play_spy("w\t2\td/c\t0\tl\n", "d/c");
 
-	(void)state;
 	assert_int_equal(r.cold.issued, 1);
 	assert_int_equal(r.cold.used, 1);
 	assert_int_equal(r.cold.waste_bytes, 0);
@@ -210,9 +204,8 @@ static void expect_error(const char *trace, const char *names, const char *want)
 	fclose(in_names);
 }
 
-static void test_bad(void **state)
+TEST(test_bad)
 {
-	(void)state;
 	expect_error(two_runs, "w\t1\td/a\t1\n",
 	    "names:1: not 5 fields, separated by tabs");
 	expect_error(two_runs, "#\n\nw\t1\td/a\t1\tf\tx\n",
@@ -226,17 +219,4 @@ static void test_bad(void **state)
 	    "names:1: the type is none of f, d, l");
 	expect_error("\x89", "w\t1\td/a\t1\tf\n",
 	    "t: has keys in place of paths, so that names does not fit");
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rows),
-	    cmocka_unit_test(test_listings),
-	    cmocka_unit_test(test_waste),
-	    cmocka_unit_test(test_trace_is_right),
-	    cmocka_unit_test(test_bad),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

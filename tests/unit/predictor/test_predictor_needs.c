@@ -32,11 +32,10 @@ static uint64_t count_events(const struct world *w)
 }
 
 /* Three calls are one access; READs further on are of it too. */
-static void test_one_access(void **state)
+TEST(test_one_access)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (uint64_t i = 0; i < 20; i++)
 		open_and_read(&w, 100 + i);
@@ -54,11 +53,10 @@ static void test_one_access(void **state)
 }
 
 /* What the runs before asked for is what is told. */
-static void test_needs(void **state)
+TEST(test_needs)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
@@ -81,11 +79,10 @@ static void test_needs(void **state)
 }
 
 /* An open that nobody foresaw: at its LOOKUP the rest is told. */
-static void test_rest_of_access(void **state)
+TEST(test_rest_of_access)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		open_and_read(&w, 100);
@@ -101,13 +98,12 @@ static void test_rest_of_access(void **state)
 }
 
 /* `git status`: LOOKUP and GETATTR of every file, never a READ. */
-static void test_attributes_only(void **state)
+TEST(test_attributes_only)
 {
 	enum { FILES = 2000 };
 	struct world w;
 	unsigned foretold = 0;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < FILES; i++) {
@@ -174,12 +170,11 @@ static void walk(struct world *w, bool by_name, unsigned *foretold)
 	*foretold = *foretold * 100 / (DIRS * FILES);
 }
 
-static void test_walk_unseen(void **state)
+TEST(test_walk_unseen)
 {
 	unsigned foretold;
 	struct world w;
 
-	(void)state;
 	for (int by_name = 0; by_name < 2; by_name++) {
 		world_begin(&w, NULL);
 		walk(&w, by_name, &foretold);
@@ -191,11 +186,10 @@ static void test_walk_unseen(void **state)
 
 /* A place in a longer listing means nothing in a shorter one: the sanitizers
  * judge. */
-static void test_listing_that_shrank(void **state)
+TEST(test_listing_that_shrank)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	list_dir(&w, 1, 100, 40, false);
 	for (uint64_t f = 100; f < 120; f++)
@@ -207,12 +201,11 @@ static void test_listing_that_shrank(void **state)
 }
 
 /* A walk asks for the listings of the directories that come next. */
-static void test_walk_listings(void **state)
+TEST(test_walk_listings)
 {
 	unsigned wanted = 0;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	list_dir(&w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 140; d++) {
@@ -235,12 +228,11 @@ static void list_package(struct world *w, uint64_t dir)
 
 /* The same name in every directory, of which none was seen before: after a
  * few of them the next are told. Directories that are not listed are. */
-static void test_analogy(void **state)
+TEST(test_analogy)
 {
 	unsigned foretold = 0, wanted = 0;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	list_dir(&w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 130; d++)
@@ -267,11 +259,10 @@ static void test_analogy(void **state)
 
 /* The search path of an interpreter: absent in two directories, found in
  * the third. Names that were absent come with their directory. */
-static void test_absent(void **state)
+TEST(test_absent)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 15; i++) {
@@ -289,11 +280,10 @@ static void test_absent(void **state)
 }
 
 /* The name comes to be: what was absent is an object now, and back. */
-static void test_absent_no_more(void **state)
+TEST(test_absent_no_more)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 10; i++)
@@ -324,14 +314,13 @@ static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 }
 
 /* What uid 10 did, 20 may profit from and 30 may not. */
-static void test_wall(void **state)
+TEST(test_wall)
 {
 	struct predictor_options opt = {
 	    .may_search = may, .may_search_ctx = &may_calls};
 	struct predictor_stats st;
 	struct world w;
 
-	(void)state;
 	world_begin(&w, &opt);
 	w.uid = 10;
 	for (int run = 0; run < 3; run++) {
@@ -355,11 +344,10 @@ static void test_wall(void **state)
 }
 
 /* Without a check nobody profits from another; listings are walled too. */
-static void test_wall_closed(void **state)
+TEST(test_wall_closed)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	w.uid = 10;
 	list_dir(&w, DIR_KEY, 100, 40, false);
@@ -398,11 +386,10 @@ static void look_then(struct world *w, bool read)
 	}
 }
 
-static void test_looks_then_reads(void **state)
+TEST(test_looks_then_reads)
 {
 	struct world w;
 
-	(void)state;
 	look_then(&w, true);
 	assert_non_null(told(&w, 115));
 	assert_true(told(&w, 115)->needs & DATA);
@@ -412,25 +399,4 @@ static void test_looks_then_reads(void **state)
 	assert_non_null(told(&w, 115));
 	assert_false(told(&w, 115)->needs & DATA);
 	world_end(&w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_one_access),
-	    cmocka_unit_test(test_needs),
-	    cmocka_unit_test(test_rest_of_access),
-	    cmocka_unit_test(test_attributes_only),
-	    cmocka_unit_test(test_looks_then_reads),
-	    cmocka_unit_test(test_walk_unseen),
-	    cmocka_unit_test(test_listing_that_shrank),
-	    cmocka_unit_test(test_walk_listings),
-	    cmocka_unit_test(test_analogy),
-	    cmocka_unit_test(test_absent),
-	    cmocka_unit_test(test_absent_no_more),
-	    cmocka_unit_test(test_wall),
-	    cmocka_unit_test(test_wall_closed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,14 +3,11 @@
 #include "predictor/persist/persist.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/core/core.h"
 #include "predictor/tree_text.h"
 
@@ -77,13 +74,12 @@ static size_t count_objects(const struct predictor *p)
 	return st.objects;
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
 	struct predictor *p = predictor_taught(100, 30), *q = predictor_make();
 	size_t len, again_len;
 	void *data = predictor_export(p, &len), *again;
 
-	(void)state;
 	assert_non_null(data);
 	assert_int_equal(predictor_import(q, data, len), 0);
 	assert_int_equal(count_objects(q), 30);
@@ -97,14 +93,13 @@ static void test_round_trip(void **state)
 	predictor_free(q);
 }
 
-static void test_merge_and_clear(void **state)
+TEST(test_merge_and_clear)
 {
 	struct predictor *p = predictor_taught(100, 30);
 	struct predictor *q = predictor_taught(500, 20);
 	size_t len;
 	void *data = predictor_export(q, &len);
 
-	(void)state;
 	assert_int_equal(predictor_import(p, data, len), 0);
 	assert_int_equal(count_objects(p), 50);
 	assert_true(foretells(p, 500, 503));
@@ -118,13 +113,12 @@ static void test_merge_and_clear(void **state)
 }
 
 /* A file cut anywhere loads as nothing. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
 	size_t len;
 	char *data = predictor_export(p, &len);
 
-	(void)state;
 	for (size_t cut = 0; cut < len; cut++) {
 		/* In memory of its own, for the sanitizer to see. */
 		char *part = malloc(cut + 1);
@@ -140,13 +134,12 @@ static void test_cut(void **state)
 }
 
 /* So does one with any bit flipped. */
-static void test_flip(void **state)
+TEST(test_flip)
 {
 	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
 	size_t len;
 	char *data = predictor_export(p, &len);
 
-	(void)state;
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
 		assert_true(predictor_import(q, data, len) < 0);
@@ -168,7 +161,7 @@ static void write_file(const char *path, const void *data, size_t len)
 	fclose(f);
 }
 
-static void test_file(void **state)
+TEST(test_file)
 {
 	char dir[] = "/tmp/persist.XXXXXX", path[64], other[80];
 	char err[PERSIST_ERR_MAX] = "";
@@ -176,7 +169,6 @@ static void test_file(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/trees", dir);
 	assert_int_equal(predictor_load(q, path, err), -ENOENT);
@@ -199,7 +191,7 @@ static void test_file(void **state)
 }
 
 /* What was used is in the trails, and a program's uses are below it. */
-static void test_show(void **state)
+TEST(test_show)
 {
 	struct predictor *p = predictor_taught(100, 3);
 	struct predictor_tree tree;
@@ -210,7 +202,6 @@ static void test_show(void **state)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	(void)state;
 	trails_begin(p->trails, &at);
 	while (trails_part(p->trails, &at, &part))
 		for (uint32_t i = 0; i < part.n; i++)
@@ -223,18 +214,4 @@ static void test_show(void **state)
 				     "  0000000000000065\n"));
 	free(text);
 	predictor_free(p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_round_trip),
-	    cmocka_unit_test(test_merge_and_clear),
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_flip),
-	    cmocka_unit_test(test_file),
-	    cmocka_unit_test(test_show),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

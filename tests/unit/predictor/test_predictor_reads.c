@@ -3,11 +3,9 @@
  * type of object needs what it has. */
 #include "predictor/predictor.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 #define MS 1000000ull
 
@@ -76,12 +74,11 @@ static unsigned data_told(const struct world *w)
 
 /* git looks at all files of a tree, and reads each .gitignore: of its
  * neighbours no data is predicted. */
-static void test_looked_at_only(void **state)
+TEST(test_looked_at_only)
 {
 	struct predictor_options opt = {0};
 	struct world w = {.p = predictor_new(&opt), .now_ns = 1000 * MS};
 
-	(void)state;
 	for (uint64_t dir = 1; dir <= 6; dir++) {
 		list(&w, dir);
 		for (uint32_t i = 0; i < NAMES; i++) {
@@ -110,7 +107,7 @@ static void judge_types(const struct world *w, unsigned *lists, unsigned *reads)
 
 /* Some look at directories and list them while others read files there: nobody
  * is told to list a file, or to read a directory. */
-static void test_each_type_its_needs(void **state)
+TEST(test_each_type_its_needs)
 {
 	enum { DIRS = 8, FILES = 20, CALLS = 4000 };
 	static const enum predictor_kind kinds[2][4] = {
@@ -123,7 +120,6 @@ static void test_each_type_its_needs(void **state)
 	struct predictor_dirent ents[DIRS];
 	unsigned lists = 0, reads = 0;
 
-	(void)state;
 	for (uint32_t i = 0; i < DIRS; i++) {
 		ents[i] = (struct predictor_dirent){.object = 100 + i,
 		    .name_hash = (100 + i) * 31 + 5,
@@ -143,14 +139,4 @@ static void test_each_type_its_needs(void **state)
 	}
 	assert_true(lists > 0 && reads > 0);
 	predictor_free(w.p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_each_type_its_needs),
-	    cmocka_unit_test(test_looked_at_only),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,13 +4,12 @@
 #include "predictor/store/recent.h"
 
 /* Nothing is told within the window after its call, and again after it. */
-static void test_recent(void **state)
+TEST(test_recent)
 {
 	struct world w;
 	uint64_t last[20] = {0};
 	unsigned again = 0;
 
-	(void)state;
 	world_begin(&w, NULL);
 	w.recent_ns = 3000 * MS;
 	/* Twenty objects in turn, 0.51 s a turn, then 5.1 s. */
@@ -54,11 +53,10 @@ static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
 
 /* A reload may change the window, to none and from none, too: then a stream is
  * told of nothing that it has used. */
-static void test_recent_is_changed(void **state)
+TEST(test_recent_is_changed)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	assert_int_equal(told_after_ms(&w, 200), UINT64_MAX / MS);
 	w.recent_ns = 3000 * MS;
@@ -101,11 +99,10 @@ static void tell_both(const uint64_t window_ms[2], uint64_t soonest_ms[2])
 }
 
 /* Each window holds in its own file system only. */
-static void test_recent_of_each(void **state)
+TEST(test_recent_of_each)
 {
 	uint64_t soonest_ms[2];
 
-	(void)state;
 	tell_both((uint64_t[]){1000, 3500}, soonest_ms);
 	assert_in_range(soonest_ms[0], 1000, 2000);
 	assert_in_range(soonest_ms[1], 3500, 4500);
@@ -133,11 +130,10 @@ static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
 }
 
 /* A job that has become slow is told again what was told too long ago. */
-static void test_renewed(void **state)
+TEST(test_renewed)
 {
 	struct world w;
 
-	(void)state;
 	world_begin(&w, NULL);
 	w.recent_ns = 1500 * MS;
 	for (int run = 0; run < 5; run++) {
@@ -150,14 +146,13 @@ static void test_renewed(void **state)
 }
 
 /* Events are counted by 32 bits: that they begin anew changes no window. */
-static void test_recent_of_old_age(void **state)
+TEST(test_recent_of_old_age)
 {
 	enum { WINDOW_MS = 1000, BEYOND = 100000 };
 	static struct recent r;
 	uint32_t event = UINT32_MAX - BEYOND;
 	uint64_t now_ns = 0;
 
-	(void)state;
 	for (unsigned n = 0; n < 2 * BEYOND; n++, event++) {
 		now_ns += MS;
 		recent_event(&r, event, now_ns, WINDOW_MS * MS);
@@ -166,17 +161,4 @@ static void test_recent_of_old_age(void **state)
 		else
 			assert_in_range(r.from, 0, event);
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_recent),
-	    cmocka_unit_test(test_recent_is_changed),
-	    cmocka_unit_test(test_recent_of_each),
-	    cmocka_unit_test(test_renewed),
-	    cmocka_unit_test(test_recent_of_old_age),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

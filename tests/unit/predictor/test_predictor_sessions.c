@@ -7,11 +7,10 @@
 
 /* ---- recording -------------------------------------------------------- */
 
-static void test_first_session(void **state)
+TEST(test_first_session)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	desk_work(d, 100, JOB);
 	assert_int_equal(desk_look(d), 0);
 	assert_int_equal(predictor_session(d->p), 0);
@@ -23,11 +22,10 @@ static void test_first_session(void **state)
 }
 
 /* In the order of first use, with all that each was needed for. */
-static void test_order(void **state)
+TEST(test_order)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	for (uint64_t i = 0; i < 40; i++) {
 		desk_call(d, 100 + i, PREDICTOR_LOOKUP);
 		desk_call(d, 100, PREDICTOR_GETATTR);
@@ -46,11 +44,10 @@ static void test_order(void **state)
 	desk_free(d);
 }
 
-static void test_short(void **state)
+TEST(test_short)
 {
 	struct desk *d = desk_taught(100, 30);
 
-	(void)state;
 	/* Somebody only looks in, again and again. */
 	for (int i = 0; i < 5; i++) {
 		desk_work(d, 5000, SESSION_MIN - 1);
@@ -64,11 +61,10 @@ static void test_short(void **state)
 	desk_free(d);
 }
 
-static void test_time_over(void **state)
+TEST(test_time_over)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	desk_work(d, 100, 30);
 	d->now_ns += TIME;
 	desk_work(d, 1000, 30);
@@ -81,11 +77,10 @@ static void test_time_over(void **state)
 	desk_free(d);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
 	struct desk *d = desk_taught(100, JOB);
 
-	(void)state;
 	predictor_set_sessions(d->p, PAUSE, 0);
 	desk_work(d, 100, 50);
 	assert_int_equal(desk_look(d), 0);
@@ -97,12 +92,11 @@ static void test_off(void **state)
 }
 
 /* A scan of anything must not grow a session for ever. */
-static void test_large(void **state)
+TEST(test_large)
 {
 	struct desk *d = desk_new();
 	struct predictor_stats before, after;
 
-	(void)state;
 	predictor_set_sessions(d->p, PAUSE, 3600 * SECOND);
 	desk_work(d, 100, SESSION_OBJECTS);
 	predictor_get_stats(d->p, &before);
@@ -141,7 +135,7 @@ static void book_free(struct session_book *b)
 		free(b->kept[i].uses);
 }
 
-static void test_plan(void **state)
+TEST(test_plan)
 {
 	static const uint32_t newest[] = {1, 2, 3, 4, 5};
 	static const uint32_t middle[] = {1, 2, 20, 21, 4, 5, 22};
@@ -153,7 +147,6 @@ static void test_plan(void **state)
 	struct session_step *plan;
 	uint32_t n;
 
-	(void)state;
 	book_fill(&b, newest, 5);
 	book_fill(&b, middle, 7);
 	book_fill(&b, oldest, 6);
@@ -170,22 +163,20 @@ static void test_plan(void **state)
 	book_free(&b);
 }
 
-static void test_plan_empty(void **state)
+TEST(test_plan_empty)
 {
 	struct session_book b = {0};
 	uint32_t n = 1;
 
-	(void)state;
 	assert_null(session_plan(&b, 100, &n));
 	assert_int_equal(n, 0);
 }
 
 /* Only the last three count. */
-static void test_kept(void **state)
+TEST(test_kept)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	for (uint64_t i = 0; i < 4; i++) {
 		desk_work(d, 100, 20);
 		desk_work(d, 1000 * (i + 1), 20);
@@ -203,12 +194,11 @@ static void test_kept(void **state)
 /* ---- replay ----------------------------------------------------------- */
 
 /* As far ahead as the session has proved right, and each object once. */
-static void test_ahead(void **state)
+TEST(test_ahead)
 {
 	struct desk *d = desk_taught(100, JOB);
 	size_t n, before;
 
-	(void)state;
 	desk_use(d, 100);
 	n = desk_look(d);
 	assert_true(n >= AT_FIRST / 2 && n < 2 * AT_FIRST);
@@ -231,11 +221,10 @@ static void test_ahead(void **state)
 
 /* What will be confirmed too early is not told but for its data, until the
  * user is near. */
-static void test_early(void **state)
+TEST(test_early)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	for (int i = 0; i < 3; i++) {
 		desk_work(d, 100, 300);
 		for (uint64_t k = 0; k < 40; k++)
@@ -260,13 +249,12 @@ static void test_early(void **state)
 }
 
 /* Half a minute of thought: what is next is confirmed again, a few times. */
-static void test_think(void **state)
+TEST(test_think)
 {
 	struct desk *d = desk_taught(100, JOB);
 	size_t again = 0;
 	uint32_t session;
 
-	(void)state;
 	desk_work(d, 100, 60);
 	desk_look(d);
 	session = predictor_session(d->p);
@@ -287,12 +275,11 @@ static void test_think(void **state)
 	desk_free(d);
 }
 
-static void test_over(void **state)
+TEST(test_over)
 {
 	struct desk *d = desk_taught(100, JOB);
 	uint32_t session;
 
-	(void)state;
 	desk_use(d, 100);
 	session = predictor_session(d->p);
 	assert_int_not_equal(session, 0);
@@ -303,12 +290,11 @@ static void test_over(void **state)
 	desk_free(d);
 }
 
-static void test_end(void **state)
+TEST(test_end)
 {
 	struct desk *d = desk_taught(100, 50);
 	uint32_t session;
 
-	(void)state;
 	desk_work(d, 100, 49);
 	session = predictor_session(d->p);
 	assert_true(predictor_session_goes_on(d->p, session));
@@ -319,11 +305,10 @@ static void test_end(void **state)
 
 /* A user begins in the middle: what comes before that is not told any more. A
  * chance hit there changes nothing. */
-static void test_leap(void **state)
+TEST(test_leap)
 {
 	struct desk *d = desk_taught(100, JOB);
 
-	(void)state;
 	desk_use(d, 100);
 	desk_use(d, 100 + JOB - 1);
 	desk_look(d);
@@ -339,12 +324,11 @@ static void test_leap(void **state)
 }
 
 /* Something else is done: no more of it is told. */
-static void test_strays(void **state)
+TEST(test_strays)
 {
 	struct desk *d = desk_taught(100, JOB);
 	uint32_t session;
 
-	(void)state;
 	desk_work(d, 100, 10);
 	session = predictor_session(d->p);
 	assert_int_not_equal(session, 0);
@@ -359,11 +343,10 @@ static void test_strays(void **state)
 	desk_free(d);
 }
 
-static void test_strays_little(void **state)
+TEST(test_strays_little)
 {
 	struct desk *d = desk_taught(100, JOB);
 
-	(void)state;
 	for (uint64_t i = 0; i < 60; i++) {
 		desk_use(d, 100 + i);
 		desk_use(d, 9000 + i);
@@ -377,11 +360,10 @@ static void test_strays_little(void **state)
 }
 
 /* Whoever only looks in costs no more than the first few. */
-static void test_looks_in(void **state)
+TEST(test_looks_in)
 {
 	struct desk *d = desk_taught(100, 2000);
 
-	(void)state;
 	desk_call(d, 1, PREDICTOR_GETATTR);
 	desk_call(d, 1, PREDICTOR_READDIR);
 	desk_look(d);
@@ -391,11 +373,10 @@ static void test_looks_in(void **state)
 
 /* ---- whose it is ------------------------------------------------------ */
 
-static void test_other_uid(void **state)
+TEST(test_other_uid)
 {
 	struct desk *d = desk_taught(100, JOB);
 
-	(void)state;
 	d->uid = BOB;
 	desk_work(d, 100, 50);
 	assert_int_equal(predictor_session(d->p), 0);
@@ -403,11 +384,10 @@ static void test_other_uid(void **state)
 	desk_free(d);
 }
 
-static void test_other_space(void **state)
+TEST(test_other_space)
 {
 	struct desk *d = desk_taught(100, JOB);
 
-	(void)state;
 	d->space = SPACE + 1;
 	desk_work(d, 100, 50);
 	assert_int_equal(desk_look(d), 0);
@@ -419,12 +399,11 @@ static void test_other_space(void **state)
 
 /* A mount begins one without a pause; another client's or another file
  * system's does not. */
-static void test_mount(void **state)
+TEST(test_mount)
 {
 	struct desk *d = desk_taught(100, JOB);
 	uint32_t session;
 
-	(void)state;
 	desk_use(d, 100);
 	session = predictor_session(d->p);
 	predictor_mounted(d->p, CLIENT + 1, SPACE);
@@ -440,11 +419,10 @@ static void test_mount(void **state)
 }
 
 /* More users at once than there is room for. */
-static void test_crowd(void **state)
+TEST(test_crowd)
 {
 	struct desk *d = desk_new();
 
-	(void)state;
 	for (int round = 0; round < 40; round++)
 		for (d->uid = 1; d->uid <= 100; d->uid++) {
 			d->client = 1 + d->uid % 7;
@@ -458,34 +436,4 @@ static void test_crowd(void **state)
 	for (size_t i = 0; i < d->n; i++)
 		assert_int_equal(d->got[i].object / 1000, 16);
 	desk_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_first_session),
-	    cmocka_unit_test(test_order),
-	    cmocka_unit_test(test_short),
-	    cmocka_unit_test(test_time_over),
-	    cmocka_unit_test(test_off),
-	    cmocka_unit_test(test_large),
-	    cmocka_unit_test(test_plan),
-	    cmocka_unit_test(test_plan_empty),
-	    cmocka_unit_test(test_kept),
-	    cmocka_unit_test(test_ahead),
-	    cmocka_unit_test(test_early),
-	    cmocka_unit_test(test_think),
-	    cmocka_unit_test(test_over),
-	    cmocka_unit_test(test_end),
-	    cmocka_unit_test(test_leap),
-	    cmocka_unit_test(test_strays),
-	    cmocka_unit_test(test_strays_little),
-	    cmocka_unit_test(test_looks_in),
-	    cmocka_unit_test(test_other_uid),
-	    cmocka_unit_test(test_other_space),
-	    cmocka_unit_test(test_mount),
-	    cmocka_unit_test(test_crowd),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

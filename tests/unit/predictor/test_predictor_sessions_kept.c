@@ -25,11 +25,10 @@ static void desk_restart(struct desk *d)
 	d->n = 0;
 }
 
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct desk *d = desk_taught(100, 60);
 
-	(void)state;
 	/* One that goes on is there, too, and is the newest. */
 	desk_work(d, 100, 30);
 	desk_work(d, 5000, 30);
@@ -48,7 +47,7 @@ static void test_restart(void **state)
 }
 
 /* A name that got another handle is the same object. */
-static void test_new_handle(void **state)
+TEST(test_new_handle)
 {
 	struct desk *d = desk_taught(100, 60);
 	struct predictor_obs o = {.kind = PREDICTOR_LOOKUP,
@@ -59,7 +58,6 @@ static void test_new_handle(void **state)
 	    .parent = 1 + 110 % 3,
 	    .name_hash = 110 * 31};
 
-	(void)state;
 	predictor_observe(d->p, &o);
 	desk_use(d, 100);
 	desk_look(d);
@@ -138,9 +136,8 @@ static void spoil_twice(Forefetch__TreeFile *f)
 			f->session[i] = 1;
 }
 
-static void test_damaged(void **state)
+TEST(test_damaged)
 {
-	(void)state;
 	assert_int_equal(damaged(spoil_nothing), 0);
 	assert_int_equal(damaged(spoil_old), 0);
 	assert_int_equal(damaged(spoil_twice), 0);
@@ -171,7 +168,7 @@ static uint64_t session_of(const struct predictor *p, uint64_t uid)
 	return 0;
 }
 
-static void test_trees(void **state)
+TEST(test_trees)
 {
 	struct desk *d = desk_taught(100, 60);
 	char *text = NULL;
@@ -179,7 +176,6 @@ static void test_trees(void **state)
 	uint64_t id;
 	FILE *out;
 
-	(void)state;
 	desk_work(d, 100, 1);
 	id = session_of(d->p, ALICE);
 	assert_int_not_equal(id, 0);
@@ -200,11 +196,10 @@ static void test_trees(void **state)
 	desk_free(d);
 }
 
-static void test_clear(void **state)
+TEST(test_clear)
 {
 	struct desk *d = desk_taught(100, 60);
 
-	(void)state;
 	assert_int_equal(predictor_clear_uid(d->p, ALICE), 0);
 	desk_use(d, 100);
 	assert_int_equal(desk_look(d), 0);
@@ -218,17 +213,4 @@ static void test_clear(void **state)
 	desk_use(d, 100);
 	assert_true(desk_look(d) > 0);
 	desk_free(d);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_restart),
-	    cmocka_unit_test(test_new_handle),
-	    cmocka_unit_test(test_damaged),
-	    cmocka_unit_test(test_trees),
-	    cmocka_unit_test(test_clear),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -6,12 +6,10 @@
  */
 #include "predictor/sim/sim.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
+#include "unittest.h"
 
 static struct trace *trace_of(const char *text)
 {
@@ -59,11 +57,10 @@ static struct sim_result play(
 #define assert_near(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)
 
 /* Cold: three misses. Warm: all cached, 0.1 ms each. */
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct sim_result r = play(two_runs, "none", &slow);
 
-	(void)state;
 	assert_near(r.cold.stall_s, 0.033);
 	assert_near(sim_stall(&r.cold), 1);
 	assert_near(r.warm.stall_s, 0.0003);
@@ -72,12 +69,11 @@ static void test_none(void **state)
 }
 
 /* A cache of one file forgets all but the last. */
-static void test_none_evicts(void **state)
+TEST(test_none_evicts)
 {
 	struct sim_options opt = slow;
 	struct sim_result r;
 
-	(void)state;
 	opt.cache_bytes = 1500;
 	r = play(two_runs, "none", &opt);
 	assert_near(sim_stall(&r.warm), 1);
@@ -90,14 +86,13 @@ static void test_none_evicts(void **state)
  * 12 ms; c until 3 ms, there at 13. b is wanted at 11 ms: 1 ms + 0.1 ms. c is
  * wanted at 12.1 ms: 0.9 ms + 0.1 ms.
  */
-static void test_last_successor(void **state)
+TEST(test_last_successor)
 {
 	struct sim_options opt = slow;
 	struct sim_result r;
 	char text[1024];
 	size_t len = 0;
 
-	(void)state;
 	for (int i = 0; i < 16; i++)
 		len += (size_t)snprintf(text + len, sizeof(text) - len,
 		    "%d\t%s\t0\t1\t%d\t1000\t0\n",
@@ -116,12 +111,11 @@ static void test_last_successor(void **state)
 
 /* A cache of one file: all of the chain drives itself out, eight files at
  * each of two events; the cold run has no successors yet. */
-static void test_last_successor_wastes(void **state)
+TEST(test_last_successor_wastes)
 {
 	struct sim_options opt = slow;
 	struct sim_result r;
 
-	(void)state;
 	opt.cache_bytes = 1500;
 	r = play("1\tw\t0\t1\ta\t1000\t0\n"
 		 "1\tw\t0\t1\tb\t1000\t0\n"
@@ -139,11 +133,10 @@ static void test_last_successor_wastes(void **state)
  * Cold: a misses; b is there at 12 ms and wanted at 11, c at 13, wanted at
  * 12.1. Warm: all hits.
  */
-static void test_oracle(void **state)
+TEST(test_oracle)
 {
 	struct sim_result r = play(two_runs, "oracle-64", &slow);
 
-	(void)state;
 	assert_near(r.cold.stall_s, 0.011 + 0.0011 + 0.0010);
 	assert_int_equal(r.cold.issued, 2);
 	assert_near(sim_precision(&r.cold), 1);
@@ -160,11 +153,10 @@ static const char two_labels[] = "1\tv\t0\t1\td/a\t1000\t0\n"
 				 "1\tw\t0\t1\td/b\t1000\t0\n"
 				 "1\tw\t0\t1\td/c\t1000\t0\n";
 
-static void test_first(void **state)
+TEST(test_first)
 {
 	struct sim_options opt = slow;
 
-	(void)state;
 	for (opt.streams = 1; opt.streams <= 2; opt.streams++) {
 		struct sim_result r = play(two_labels, "none", &opt);
 
@@ -180,11 +172,10 @@ static void test_first(void **state)
 
 /* Nothing was learned: the chain has no beginning, though the trace as a whole
  * teaches it. The oracle knows it all, as in its cold run. */
-static void test_first_learns_nothing(void **state)
+TEST(test_first_learns_nothing)
 {
 	struct sim_result r = play(two_labels, "last-successor-8", &slow);
 
-	(void)state;
 	assert_near(r.first.stall_s, 2 * 0.033);
 	assert_int_equal(r.first.issued, 0);
 	r = play(two_labels, "oracle-64", &slow);
@@ -195,13 +186,12 @@ static void test_first_learns_nothing(void **state)
 
 /* After the other workload the chain is known and the cache empty: as in
  * test_last_successor(). A second checkout is no other workload. */
-static void test_others(void **state)
+TEST(test_others)
 {
 	struct sim_options opt = slow;
 	struct sim_result r;
 	struct sim_label labels[2] = {0};
 
-	(void)state;
 	opt.others = true;
 	r = play(two_labels, "last-successor-8", &opt);
 	assert_true(r.has_others);
@@ -227,12 +217,11 @@ static void test_others(void **state)
 }
 
 /* Every call of a first run costs, in the finer model: a name and its data. */
-static void test_first_calls(void **state)
+TEST(test_first_calls)
 {
 	struct sim_options opt = slow;
 	struct sim_result r;
 
-	(void)state;
 	opt.calls = true;
 	r = play("1\tv\t0\t1\td/a\t1000\t0\tlookup\n"
 		 "1\tv\t0\t1\td/a\t1000\t0\n"
@@ -244,19 +233,18 @@ static void test_first_calls(void **state)
 }
 
 /* Size 0 counts as one byte, and 64 KiB is the most. */
-static void test_bytes(void **state)
+TEST(test_bytes)
 {
 	struct sim_result r = play("1\tw\t0\t1\ta\t0\t0\n"
 				   "1\tw\t0\t1\tb\t9999999\t0\n",
 	    "none", &slow);
 
-	(void)state;
 	assert_int_equal(r.cold.demand_bytes, 1 + 65536);
 }
 
 /* Think time is the gap to the line before, half a second at most; only the
  * first read of a file in a run is an event. */
-static void test_trace(void **state)
+TEST(test_trace)
 {
 	struct trace *t = trace_of("1\tw\t500\t1\ta/b.h\t10\t0\n"
 				   "1\tw\t800\t1\ta/c\t10\t1\tread\n"
@@ -264,7 +252,6 @@ static void test_trace(void **state)
 				   "1\tw\t900\t1\ta/b.h\t10\t0\n"
 				   "1\tw\t9000000\t1\ta/d\t10\t0\tabsent\n");
 
-	(void)state;
 	assert_int_equal(t->nruns, 2);
 	assert_int_equal(t->nevents, 4);
 	assert_int_equal(t->runs[0].n, 3);
@@ -288,9 +275,8 @@ static void expect_error(const char *text, const char *want)
 	assert_string_equal(err, want);
 }
 
-static void test_trace_bad(void **state)
+TEST(test_trace_bad)
 {
-	(void)state;
 	expect_error("1\tw\t0\t1\ta\t10\n",
 	    "bad:1: fewer than 7 fields, or not separated by tabs");
 	expect_error("#\n\n1\tw\tx\t1\ta\t10\t0\n",
@@ -308,12 +294,11 @@ static void test_trace_bad(void **state)
 }
 
 /* Whoever predicts is not worse than nobody on a trace that repeats. */
-static void test_all_play(void **state)
+TEST(test_all_play)
 {
 	char text[65536];
 	size_t len = 0;
 
-	(void)state;
 	for (int run = 1; run <= 4; run++)
 		for (int f = 0; f < 40; f++)
 			len += (size_t)snprintf(text + len, sizeof(text) - len,
@@ -334,25 +319,4 @@ static void test_all_play(void **state)
 		if (sim_stall(&r.warm) > 1.01)
 			fail_msg("%s: %f", models[i]->name, sim_stall(&r.warm));
 	}
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_none_evicts),
-	    cmocka_unit_test(test_last_successor),
-	    cmocka_unit_test(test_last_successor_wastes),
-	    cmocka_unit_test(test_oracle),
-	    cmocka_unit_test(test_first),
-	    cmocka_unit_test(test_first_learns_nothing),
-	    cmocka_unit_test(test_others),
-	    cmocka_unit_test(test_first_calls),
-	    cmocka_unit_test(test_bytes),
-	    cmocka_unit_test(test_trace),
-	    cmocka_unit_test(test_trace_bad),
-	    cmocka_unit_test(test_all_play),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

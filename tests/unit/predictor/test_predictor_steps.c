@@ -2,13 +2,10 @@
 /* What goes through all that was learned from turn to turn: it ends, each step
  * is bounded, and nothing is torn by what is learned or cleared in between. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/persist/persist.h"
 #include "predictor/persist/trees.h"
 
@@ -73,7 +70,9 @@ static bool is_of(const struct world *w, uint64_t object)
 	return object >= FIRST && object < w->next;
 }
 
-static void test_list(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_list)
 {
 	struct world *w = *state;
 	struct predictor_tree t[8];
@@ -99,7 +98,7 @@ static void test_list(void **state)
 	trees_list_free(l);
 }
 
-static void test_show(void **state)
+TEST(test_show)
 {
 	struct world *w = *state;
 	const struct predictor_line *lines;
@@ -125,7 +124,7 @@ static void test_show(void **state)
 }
 
 /* What comes out can be read, and has but what was there at the beginning. */
-static void test_snapshot(void **state)
+TEST(test_snapshot)
 {
 	struct predictor_options opt = {.budget_bytes = 4 << 20};
 	struct world *w = *state;
@@ -157,7 +156,7 @@ static void test_snapshot(void **state)
 }
 
 /* At once, or in steps without anything in between: the same bytes. */
-static void test_snapshot_same(void **state)
+TEST(test_snapshot_same)
 {
 	struct world *w = *state;
 	struct predictor_snapshot *x;
@@ -175,7 +174,7 @@ static void test_snapshot_same(void **state)
 	free(again);
 }
 
-static void test_cleared(void **state)
+TEST(test_cleared)
 {
 	struct world *w = *state;
 	struct predictor_snapshot *x = predictor_snapshot_trees(w->p, UID);
@@ -200,18 +199,4 @@ static void test_cleared(void **state)
 	trees_show_free(s);
 	assert_null(predictor_snapshot_trees(w->p, 99));
 	assert_int_equal(errno, ENOENT);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_list, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_show, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_snapshot, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(
-		test_snapshot_same, set_up, tear_down),
-	    cmocka_unit_test_setup_teardown(test_cleared, set_up, tear_down),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

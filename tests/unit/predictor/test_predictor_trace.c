@@ -3,13 +3,10 @@
 #include "predictor/trace/trace_writer.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/sim/sim.h"
 
 struct bytes {
@@ -85,13 +82,12 @@ static void write_jobs(struct bytes *b)
 	trace_writer_free(w);
 }
 
-static void test_round_trip(void **state)
+TEST(test_round_trip)
 {
 	struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 	struct trace *t;
 
-	(void)state;
 	write_jobs(b);
 	t = read_bytes(b->data, b->len, err);
 	assert_non_null(t);
@@ -116,14 +112,13 @@ static void test_round_trip(void **state)
 }
 
 /* Without marks, pauses and actors divide it. */
-static void test_pauses(void **state)
+TEST(test_pauses)
 {
 	struct bytes *b = calloc(1, sizeof(*b));
 	struct trace_writer *w = trace_writer_new(sink, b);
 	char err[TRACE_ERR_MAX] = "";
 	struct trace *t;
 
-	(void)state;
 	for (uint64_t i = 0; i < 100; i++) {
 		struct predictor_obs o =
 		    obs_of(i * 10 + i / 50 * 3000, PREDICTOR_READ, 1 + i, 8);
@@ -144,7 +139,7 @@ static void test_pauses(void **state)
 }
 
 /* It plays like any other. */
-static void test_plays(void **state)
+TEST(test_plays)
 {
 	struct sim_options opt = {.streams = 1,
 	    .clients = 1,
@@ -159,7 +154,6 @@ static void test_plays(void **state)
 	struct sim_result res;
 	struct trace *t;
 
-	(void)state;
 	write_jobs(b);
 	t = read_bytes(b->data, b->len, err);
 	assert_int_equal(sim_run(t, model_find("none"), &opt, &res), 0);
@@ -177,13 +171,12 @@ static void test_plays(void **state)
 }
 
 /* Cut anywhere: what is before the cut holds, or the head is missing. */
-static void test_cut(void **state)
+TEST(test_cut)
 {
 	struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 	size_t last = 0;
 
-	(void)state;
 	write_jobs(b);
 	for (size_t len = 8; len < b->len; len += 1 + len / 50) {
 		struct trace *t = read_bytes(b->data, len, err);
@@ -199,12 +192,11 @@ static void test_cut(void **state)
 }
 
 /* Any bit flipped behind the head is found out, or cuts it off. */
-static void test_flip(void **state)
+TEST(test_flip)
 {
 	struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 
-	(void)state;
 	write_jobs(b);
 	for (size_t bit = 64; bit < b->len * 8; bit += 1 + bit / 200) {
 		struct trace *t;
@@ -223,13 +215,12 @@ static void test_flip(void **state)
 }
 
 /* A sink that fails ends the trace, and every call says so. */
-static void test_sink_fails(void **state)
+TEST(test_sink_fails)
 {
 	struct bytes *b = calloc(1, sizeof(*b));
 	struct predictor_obs o = obs_of(1, PREDICTOR_READ, 1, 2);
 	struct trace_writer *w;
 
-	(void)state;
 	b->error = -ENOSPC;
 	assert_null(trace_writer_new(sink, b));
 	assert_int_equal(errno, ENOSPC);
@@ -245,18 +236,4 @@ static void test_sink_fails(void **state)
 	assert_int_equal(trace_writer_flush(w), -EIO);
 	trace_writer_free(w);
 	free(b);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_round_trip),
-	    cmocka_unit_test(test_pauses),
-	    cmocka_unit_test(test_plays),
-	    cmocka_unit_test(test_cut),
-	    cmocka_unit_test(test_flip),
-	    cmocka_unit_test(test_sink_fails),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,13 +3,10 @@
 #include "predictor/persist/trees.h"
 
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "predictor/tree_text.h"
 #include "predictor/persist/persist.h"
 
@@ -176,13 +173,12 @@ static void machine_shell(struct machine *m)
 	}
 }
 
-static void test_list(void **state)
+TEST(test_list)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);
 	struct machine b = machine_make(a.p, 1 << 20, 20);
 	struct predictor_tree t[8];
 
-	(void)state;
 	machine_shell(&a);
 	machine_run(&b, 5);
 	assert_int_equal(predictor_trees(a.p, 10, t, 8), 2);
@@ -206,7 +202,7 @@ static void test_list(void **state)
 }
 
 /* Over saving and loading, and a new handle. */
-static void test_lasting_id(void **state)
+TEST(test_lasting_id)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor *q = predictor_make();
@@ -214,7 +210,6 @@ static void test_lasting_id(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	machine_look_up(&a);
 	machine_pause(&a);
 	machine_shell(&a);
@@ -235,7 +230,7 @@ static void test_lasting_id(void **state)
 	predictor_free(a.p);
 }
 
-static void test_show(void **state)
+TEST(test_show)
 {
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor_tree t[2];
@@ -243,7 +238,6 @@ static void test_show(void **state)
 	size_t len;
 	FILE *out;
 
-	(void)state;
 	machine_shell(&m);
 	assert_int_equal(predictor_trees(m.p, 10, t, 2), 2);
 	out = open_memstream(&text, &len);
@@ -262,12 +256,11 @@ static void test_show(void **state)
 }
 
 /* A call that knows nothing takes nothing back, but another object does. */
-static void test_sticky_exec(void **state)
+TEST(test_sticky_exec)
 {
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor_tree t[4];
 
-	(void)state;
 	machine_read(&m, 10, true);
 	machine_pause(&m);
 	machine_read(&m, 10, false);
@@ -282,7 +275,7 @@ static void test_sticky_exec(void **state)
 }
 
 /* What another machine learned helps in the first run here. */
-static void test_portable(void **state)
+TEST(test_portable)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);
 	struct machine b = machine_make(predictor_make(), 1 << 30, 20);
@@ -292,7 +285,6 @@ static void test_portable(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	machine_look_up(&a);
 	for (int i = 0; i < 3; i++)
 		machine_run(&a, 0);
@@ -322,7 +314,7 @@ static void test_portable(void **state)
 }
 
 /* Only what is the uid's; again, and nothing is there twice. */
-static void test_portable_uid(void **state)
+TEST(test_portable_uid)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);
 	struct machine b = machine_make(a.p, 1 << 20, 20);
@@ -332,7 +324,6 @@ static void test_portable_uid(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	machine_shell(&a);
 	machine_run(&b, 5);
 	assert_null(predictor_export_trees(a.p, 30, &len));
@@ -360,14 +351,13 @@ static void test_portable_uid(void **state)
 	predictor_free(a.p);
 }
 
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor *q = predictor_make();
 	size_t len;
 	char *data;
 
-	(void)state;
 	machine_shell(&m);
 	data = predictor_export(m.p, &len);
 	assert_int_equal(predictor_import_trees(q, 10, data, len), -EINVAL);
@@ -391,7 +381,7 @@ static void test_refused(void **state)
 }
 
 /* One uid is not to fill the memory of all. */
-static void test_too_large(void **state)
+TEST(test_too_large)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
@@ -399,7 +389,6 @@ static void test_too_large(void **state)
 	size_t len;
 	void *data;
 
-	(void)state;
 	for (unsigned i = 0; i < 150; i++)
 		machine_run(&m, i);
 	data = predictor_export_trees(m.p, 10, &len);
@@ -410,13 +399,12 @@ static void test_too_large(void **state)
 	predictor_free(m.p);
 }
 
-static void test_clear_tree(void **state)
+TEST(test_clear_tree)
 {
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor_tree t[4];
 	uint64_t shell;
 
-	(void)state;
 	machine_shell(&m);
 	machine_run(&m, 0);
 	machine_run(&m, 0);
@@ -444,13 +432,12 @@ static void test_clear_tree(void **state)
 	predictor_free(m.p);
 }
 
-static void test_clear_uid(void **state)
+TEST(test_clear_uid)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);
 	struct machine b = machine_make(a.p, 1 << 20, 20);
 	struct predictor_stats st;
 
-	(void)state;
 	machine_run(&a, 0);
 	machine_run(&a, 0);
 	machine_run(&b, 1);
@@ -468,22 +455,4 @@ static void test_clear_uid(void **state)
 	assert_int_equal(predictor_clear_uid(a.p, TREES_ALL), 0);
 	assert_int_equal(predictor_trees(a.p, TREES_ALL, NULL, 0), 0);
 	predictor_free(a.p);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_list),
-	    cmocka_unit_test(test_lasting_id),
-	    cmocka_unit_test(test_show),
-	    cmocka_unit_test(test_sticky_exec),
-	    cmocka_unit_test(test_portable),
-	    cmocka_unit_test(test_portable_uid),
-	    cmocka_unit_test(test_refused),
-	    cmocka_unit_test(test_too_large),
-	    cmocka_unit_test(test_clear_tree),
-	    cmocka_unit_test(test_clear_uid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,13 +2,9 @@
 /* The lower rooms of prefetch; see the header. */
 #include "prefetch/prefetch_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/namemap.h"
 #include "cache/caches.h"
 

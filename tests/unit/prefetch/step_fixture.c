@@ -2,13 +2,10 @@
 /* See step_fixture.h. */
 #include "prefetch/step_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "cache/accesscache.h"
 #include "cache/caches.h"

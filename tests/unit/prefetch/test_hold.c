@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pauses end when they should, and a metered link carries no byte ahead beyond
  * its share of an hour. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "link/linkest.h"
 #include "prefetch/ground/hold.h"
 
@@ -25,12 +21,11 @@ static struct hold *metered(void)
 	return h;
 }
 
-static void test_nothing_is_held(void **state)
+TEST(test_nothing_is_held)
 {
 	struct hold *h = hold_new();
 	struct hold_status st;
 
-	(void)state;
 	hold_sent(h, UINT64_MAX / 4, T0);
 	assert_true(hold_lets(h, false, UINT64_MAX / 4, T0));
 	hold_get_status(h, T0, &st);
@@ -40,12 +35,11 @@ static void test_nothing_is_held(void **state)
 	hold_free(h);
 }
 
-static void test_pause(void **state)
+TEST(test_pause)
 {
 	struct hold *h = hold_new();
 	struct hold_status st;
 
-	(void)state;
 	hold_pause(h, T0 + 10 * SECOND);
 	assert_false(hold_lets(h, false, 1, T0));
 	assert_false(hold_lets(h, true, 1, T0));
@@ -79,13 +73,12 @@ static uint64_t spend(struct hold *h, uint64_t now_us)
 	return wire;
 }
 
-static void test_ceiling(void **state)
+TEST(test_ceiling)
 {
 	struct hold *h = metered();
 	struct hold_status st;
 	uint64_t wire = spend(h, T0);
 
-	(void)state;
 	assert_true(wire > 0 && wire <= BYTES);
 	hold_get_status(h, T0 + SECOND, &st);
 	assert_int_equal(st.used_bytes, wire);
@@ -104,12 +97,11 @@ static void test_ceiling(void **state)
 	hold_free(h);
 }
 
-static void test_replies_count(void **state)
+TEST(test_replies_count)
 {
 	struct hold *h = metered();
 	struct hold_status st;
 
-	(void)state;
 	hold_sent(h, CALL, T0);
 	hold_received(h, CALL, 100);
 	hold_get_status(h, T0, &st);
@@ -123,13 +115,12 @@ static void test_replies_count(void **state)
 	hold_free(h);
 }
 
-static void test_link_that_comes_and_goes(void **state)
+TEST(test_link_that_comes_and_goes)
 {
 	struct hold *h = metered();
 	struct hold_status st;
 	uint64_t wire = spend(h, T0);
 
-	(void)state;
 	hold_set_metered(h, false, BYTES);
 	assert_true(hold_lets(h, false, 100 * BYTES, T0 + SECOND));
 	hold_sent(h, 100 * BYTES, T0 + SECOND);
@@ -145,17 +136,4 @@ static void test_link_that_comes_and_goes(void **state)
 	hold_set_metered(h, true, 0);
 	assert_false(hold_lets(h, false, 0, T0 + 2 * HOUR));
 	hold_free(h);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nothing_is_held),
-	    cmocka_unit_test(test_pause),
-	    cmocka_unit_test(test_ceiling),
-	    cmocka_unit_test(test_replies_count),
-	    cmocka_unit_test(test_link_that_comes_and_goes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How much of a file is read, by its kind. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "prefetch/sources/kinds.h"
 
 enum {
@@ -82,9 +78,11 @@ static void be_over(struct world *w)
 		kinds_age(w->k, w->now_us);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- what is usual ---------------------------------------------------- */
 
-static void test_usual(void **state)
+TEST(test_usual)
 {
 	struct world *w = *state;
 
@@ -98,7 +96,7 @@ static void test_usual(void **state)
 
 /* ---- learning --------------------------------------------------------- */
 
-static void test_read_whole(void **state)
+TEST(test_read_whole)
 {
 	struct world *w = *state;
 
@@ -107,7 +105,7 @@ static void test_read_whole(void **state)
 	assert_true(rest_of(w, JS, 2 * MIB) > .85);
 }
 
-static void test_read_in_part(void **state)
+TEST(test_read_in_part)
 {
 	struct world *w = *state;
 
@@ -117,7 +115,7 @@ static void test_read_in_part(void **state)
 	assert_true(rest_of(w, SO, 2 * MIB) < .3);
 }
 
-static void test_only_beginnings(void **state)
+TEST(test_only_beginnings)
 {
 	struct world *w = *state;
 
@@ -128,7 +126,7 @@ static void test_only_beginnings(void **state)
 
 /* What is known of a size is the first guess for a kind that is new; a kind of
  * its own soon knows better. */
-static void test_kinds_differ(void **state)
+TEST(test_kinds_differ)
 {
 	struct world *w = *state;
 	double before = rest_of(w, JS, 100 * KIB);
@@ -142,7 +140,7 @@ static void test_kinds_differ(void **state)
 	assert_true(rest_of(w, SO, 100 * KIB) < .15);
 }
 
-static void test_forgets(void **state)
+TEST(test_forgets)
 {
 	struct world *w = *state;
 
@@ -154,7 +152,7 @@ static void test_forgets(void **state)
 }
 
 /* It was over, and then was read on: that counts for the same reading. */
-static void test_goes_on_later(void **state)
+TEST(test_goes_on_later)
 {
 	struct world *w = *state;
 	struct kinds_file files[20];
@@ -177,7 +175,7 @@ static void test_goes_on_later(void **state)
 
 /* ---- a file that is being read ---------------------------------------- */
 
-static void test_being_read(void **state)
+TEST(test_being_read)
 {
 	struct world *w = *state;
 	struct kinds_file f;
@@ -197,7 +195,7 @@ static void test_being_read(void **state)
 }
 
 /* A mapped file: three places of it are news, further ones are not. */
-static void test_places(void **state)
+TEST(test_places)
 {
 	struct world *w = *state;
 	struct kinds_file f = new_file(w, SO, 8 * MIB);
@@ -210,7 +208,7 @@ static void test_places(void **state)
 }
 
 /* How much of it is read is known, and not a matter of its kind. */
-static void test_read_before(void **state)
+TEST(test_read_before)
 {
 	struct world *w = *state;
 	struct kinds_file f = new_file(w, JS, 100 * KIB);
@@ -232,7 +230,7 @@ static void test_read_before(void **state)
 
 /* ---- bad input -------------------------------------------------------- */
 
-static void test_odd_files(void **state)
+TEST(test_odd_files)
 {
 	struct world *w = *state;
 	struct kinds_file f = new_file(w, JS, 0);
@@ -255,25 +253,4 @@ static void test_odd_files(void **state)
 
 			assert_true(p >= 0 && p <= 1);
 		}
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_usual),
-	    TEST(test_read_whole),
-	    TEST(test_read_in_part),
-	    TEST(test_only_beginnings),
-	    TEST(test_kinds_differ),
-	    TEST(test_forgets),
-	    TEST(test_goes_on_later),
-	    TEST(test_being_read),
-	    TEST(test_places),
-	    TEST(test_read_before),
-	    TEST(test_odd_files),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

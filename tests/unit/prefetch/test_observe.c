@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls and listings as the predictor hears of them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
@@ -69,9 +65,11 @@ static bool ask_object(
 	return ask(w, proc, &args, status);
 }
 
+FIXTURE(set_up, tear_down);
+
 /* ---- calls ------------------------------------------------------------ */
 
-static void test_lookup_found(void **state)
+TEST(test_lookup_found)
 {
 	struct world *w = *state;
 	nfs3_name name = name_of("main.c");
@@ -91,7 +89,7 @@ static void test_lookup_found(void **state)
 	assert_int_equal(w->obs.pid, 0);
 }
 
-static void test_lookup_directory(void **state)
+TEST(test_lookup_directory)
 {
 	struct world *w = *state;
 
@@ -104,7 +102,7 @@ static void test_lookup_directory(void **state)
 }
 
 /* What a name ends in tells its type, wherever it lies. */
-static void test_types(void **state)
+TEST(test_types)
 {
 	struct world *w = *state;
 	uint64_t c;
@@ -131,7 +129,7 @@ static void test_types(void **state)
 }
 
 /* A name that is not there has a key of its own, of directory and name. */
-static void test_lookup_absent(void **state)
+TEST(test_lookup_absent)
 {
 	struct world *w = *state;
 	nfs3_name name = name_of("no.h");
@@ -149,7 +147,7 @@ static void test_lookup_absent(void **state)
 	assert_int_not_equal(w->obs.object, observe_absent(&dir, &name));
 }
 
-static void test_lookup_nothing(void **state)
+TEST(test_lookup_nothing)
 {
 	struct world *w = *state;
 	union nfs_args args = {
@@ -166,7 +164,7 @@ static void test_lookup_nothing(void **state)
 	assert_false(ask(w, NFSPROC3_LOOKUP, &args, NFS3ERR_NOENT));
 }
 
-static void test_object(void **state)
+TEST(test_object)
 {
 	struct world *w = *state;
 	nfs3_fh fh = fh_of("f");
@@ -189,7 +187,7 @@ static void test_object(void **state)
 	assert_int_equal(w->obs.size_bytes, 0);
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	struct world *w = *state;
 	union nfs_args args = {.read = {
@@ -208,7 +206,7 @@ static void test_read(void **state)
 }
 
 /* A listing is one access, however many pages it has. */
-static void test_first_page(void **state)
+TEST(test_first_page)
 {
 	struct world *w = *state;
 	union nfs_args plus = {.readdirplus = {.dir = fh_of("dir")}};
@@ -226,7 +224,7 @@ static void test_first_page(void **state)
 	assert_false(ask(w, NFSPROC3_READDIR, &plain, NFS3_OK));
 }
 
-static void test_says_nothing(void **state)
+TEST(test_says_nothing)
 {
 	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
@@ -249,7 +247,7 @@ static void test_says_nothing(void **state)
 }
 
 /* Two users of a client are two actors, and so are two clients of a user. */
-static void test_actors(void **state)
+TEST(test_actors)
 {
 	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
@@ -287,7 +285,7 @@ static const struct entry entries[] = {{".", "dir", NF3DIR},
 
 /* In the order of READDIR; ranks are by the bytes of the names, and only of
  * those whose objects are known. */
-static void test_listing(void **state)
+TEST(test_listing)
 {
 	static const char *const handles[] = {"z", "b", "c", "a"};
 	static const uint32_t ranks[] = {3, 2, 1, 0};
@@ -313,7 +311,7 @@ static void test_listing(void **state)
 	free(ents);
 }
 
-static void test_listing_incomplete(void **state)
+TEST(test_listing_incomplete)
 {
 	struct world *w = *state;
 	struct predictor_dirent *ents = (void *)w;
@@ -332,7 +330,7 @@ static void test_listing_incomplete(void **state)
 	assert_null(ents);
 }
 
-static void test_listing_empty(void **state)
+TEST(test_listing_empty)
 {
 	struct world *w = *state;
 	struct predictor_dirent *ents;
@@ -354,7 +352,7 @@ static uint64_t recent_s(struct world *w)
 /* The predictor takes an object for recent during half of the time for which
  * clients may rest on it, by the export that it is in and by the configuration
  * of now. */
-static void test_recent(void **state)
+TEST(test_recent)
 {
 	struct world *w = *state;
 	struct config_server reloaded = w->config;
@@ -373,28 +371,4 @@ static void test_recent(void **state)
 	assert_true(caches_set_export(w->caches, "/own", 7));
 	assert_int_equal(recent_s(w), 300);
 	caches_set_config(w->caches, &w->config);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_lookup_found),
-	    TEST(test_lookup_directory),
-	    TEST(test_types),
-	    TEST(test_lookup_absent),
-	    TEST(test_lookup_nothing),
-	    TEST(test_object),
-	    TEST(test_read),
-	    TEST(test_first_page),
-	    TEST(test_says_nothing),
-	    TEST(test_actors),
-	    TEST(test_listing),
-	    TEST(test_listing_incomplete),
-	    TEST(test_listing_empty),
-	    TEST(test_recent),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,17 +4,14 @@
 #include "predictor/persist/persist.h"
 
 #include <errno.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/statefile.h"
 
 enum { ROUNDS = 40, STEP = 200 };
@@ -89,12 +86,11 @@ static uint64_t child_kill(pid_t pid, int safe, long after_us)
 	return last;
 }
 
-static void test_kill(void **state)
+TEST(test_kill)
 {
 	char dir[] = "/tmp/predictor-kill.XXXXXX", path[64], made[80];
 	uint64_t most = 0;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	snprintf(path, sizeof(path), "%s/trees", dir);
 	snprintf(made, sizeof(made), "%s.new", path);
@@ -127,13 +123,4 @@ static void test_kill(void **state)
 	unlink(made);
 	assert_int_equal(unlink(path), 0);
 	assert_int_equal(rmdir(dir), 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_kill),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,15 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Listings of which a farm gives the names: what is asked of the server then.
  * The farm is the test's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "farm/farm.h"
 #include "prefetch/step_fixture.h"
@@ -52,9 +48,11 @@ static void make_entries(int known)
 	}
 }
 
+FIXTURE(step_setup, step_teardown);
+
 /* Behind a first page the farm is asked for the names. The entries of that page
  * are fresh, which is no reason to leave all others to lookups. */
-static void test_behind_first_page(void **state)
+TEST(test_behind_first_page)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -108,7 +106,7 @@ static void listed(struct step_world *s)
 
 /* A farm's entries have no attributes. Once these have come, the predictor
  * hears of the listing again, and then no more. */
-static void test_predictor_hears_of_all(void **state)
+TEST(test_predictor_hears_of_all)
 {
 	struct step_world *s = *state;
 
@@ -135,7 +133,7 @@ static void test_predictor_hears_of_all(void **state)
 }
 
 /* Its first entries are fresh, and a client misses names behind them. */
-static void test_missed_behind_fresh(void **state)
+TEST(test_missed_behind_fresh)
 {
 	struct step_world *s = *state;
 	struct passed seen = {.cred = s->cred,
@@ -156,18 +154,4 @@ static void test_missed_behind_fresh(void **state)
 	assert_call(s, "READDIRPLUS", "dir");
 	assert_true(s->up.calls[0].args.readdirplus.cookie > 0);
 	assert_call(s, NULL, NULL);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(
-		test_behind_first_page, step_setup, step_teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_predictor_hears_of_all, step_setup, step_teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_missed_behind_fresh, step_setup, step_teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is wanted with a lookup, from what followed others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 
 enum {
@@ -141,9 +137,11 @@ static void teach(
 	forget_wants(w);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- files ------------------------------------------------------------ */
 
-static void test_read_before(void **state)
+TEST(test_read_before)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -158,7 +156,7 @@ static void test_read_before(void **state)
 
 /* Some dozens in a row that nothing followed are enough: an idle link carries
  * much that is unlikely. */
-static void test_never_read(void **state)
+TEST(test_never_read)
 {
 	struct world *w = *state;
 	uint64_t object = look_up(w, 0, TYPE_H);
@@ -179,7 +177,7 @@ static void test_never_read(void **state)
 }
 
 /* A file is read in pieces, and others than were looked up. */
-static void test_read_twice(void **state)
+TEST(test_read_twice)
 {
 	struct world *w = *state;
 	uint64_t object = look_up(w, 0, TYPE_H);
@@ -194,7 +192,7 @@ static void test_read_twice(void **state)
 }
 
 /* Neither what else is asked of a file, nor a name that is not there. */
-static void test_other_calls(void **state)
+TEST(test_other_calls)
 {
 	static const enum predictor_kind kinds[] = {
 	    PREDICTOR_ACCESS, PREDICTOR_GETATTR, PREDICTOR_ABSENT};
@@ -218,7 +216,7 @@ static void test_other_calls(void **state)
 
 /* ---- credentials ------------------------------------------------------ */
 
-static void test_other_credential(void **state)
+TEST(test_other_credential)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -234,7 +232,7 @@ static void test_other_credential(void **state)
 }
 
 /* One looks, another reads: nobody has done both. */
-static void test_other_reads(void **state)
+TEST(test_other_reads)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -253,7 +251,7 @@ static void test_other_reads(void **state)
 
 /* ---- directories ------------------------------------------------------ */
 
-static void test_directory(void **state)
+TEST(test_directory)
 {
 	struct world *w = *state;
 	uint64_t object = look_up_dir(w, 0);
@@ -267,7 +265,7 @@ static void test_directory(void **state)
 	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
 }
 
-static void test_directory_not_entered(void **state)
+TEST(test_directory_not_entered)
 {
 	struct world *w = *state;
 
@@ -294,7 +292,7 @@ static void foresee(struct world *w, uint64_t object, enum note_state state,
 	assert_int_equal(notes_find(w->pf.notes, object)->state, state);
 }
 
-static void test_foreseen(void **state)
+TEST(test_foreseen)
 {
 	static const enum note_state states[] = {
 	    NOTE_WANTED, NOTE_ASKED, NOTE_READY, NOTE_FRESH, NOTE_FAILED};
@@ -315,7 +313,7 @@ static void test_foreseen(void **state)
 
 /* Somebody guessed that it might be, or that it would be looked at: now it is
  * being opened. */
-static void test_foreseen_weakly(void **state)
+TEST(test_foreseen_weakly)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -330,7 +328,7 @@ static void test_foreseen_weakly(void **state)
 }
 
 /* Trails thought little of it: this is another reason. */
-static void test_unlikely(void **state)
+TEST(test_unlikely)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -343,7 +341,7 @@ static void test_unlikely(void **state)
 /* ---- counts ----------------------------------------------------------- */
 
 /* What was long ago counts for less and less. */
-static void test_halved(void **state)
+TEST(test_halved)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -359,7 +357,7 @@ static void test_halved(void **state)
 }
 
 /* A READ of a lookup that was halved already counts no more than that. */
-static void test_never_above_one(void **state)
+TEST(test_never_above_one)
 {
 	struct world *w = *state;
 	uint64_t object;
@@ -375,27 +373,4 @@ static void test_never_above_one(void **state)
 	assert_non_null(want);
 	assert_int_equal(want->wish.object, object);
 	assert_true(want->wish.p <= 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_read_before),
-	    TEST(test_never_read),
-	    TEST(test_read_twice),
-	    TEST(test_other_calls),
-	    TEST(test_other_credential),
-	    TEST(test_other_reads),
-	    TEST(test_directory),
-	    TEST(test_directory_not_entered),
-	    TEST(test_foreseen),
-	    TEST(test_foreseen_weakly),
-	    TEST(test_unlikely),
-	    TEST(test_halved),
-	    TEST(test_never_above_one),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

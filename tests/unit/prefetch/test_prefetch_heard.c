@@ -3,15 +3,12 @@
  * Calls that pass: the reply's path copies them, and the pump counts and
  * foretells, whatever became of the buffers since.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
@@ -163,7 +160,9 @@ static void pump(struct heard_world *s)
 	event_base_loop(s->base, EVLOOP_NONBLOCK);
 }
 
-static void test_behind_the_reply(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_behind_the_reply)
 {
 	struct heard_world *s = *state;
 
@@ -178,7 +177,7 @@ static void test_behind_the_reply(void **state)
 	assert_int_equal(s->last.uid, 1000);
 }
 
-static void test_names(void **state)
+TEST(test_names)
 {
 	struct heard_world *s = *state;
 	nfs3_fh dir = fh_of("dir");
@@ -191,7 +190,7 @@ static void test_names(void **state)
 }
 
 /* More in one turn than there is room for: some are not heard, all count. */
-static void test_flood(void **state)
+TEST(test_flood)
 {
 	struct heard_world *s = *state;
 
@@ -207,7 +206,7 @@ static void test_flood(void **state)
 }
 
 /* Changes count, and foretell nothing. */
-static void test_changes(void **state)
+TEST(test_changes)
 {
 	struct heard_world *s = *state;
 
@@ -215,18 +214,4 @@ static void test_changes(void **state)
 	pump(s);
 	assert_int_equal(s->seen, 0);
 	assert_int_equal(counts(s)->changes, 1);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_behind_the_reply),
-	    TEST(test_names),
-	    TEST(test_flood),
-	    TEST(test_changes),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

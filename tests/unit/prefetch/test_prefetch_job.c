@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs in the queue of wants: when they have their turns, what they count as,
  * and how they end. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"
 
@@ -73,8 +69,10 @@ static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 	return rooms_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
+FIXTURE(setup, teardown);
+
 /* One that is blocked stands back for the rest of the turn, and no longer. */
-static void test_blocked(void **state)
+TEST(test_blocked)
 {
 	struct world *w = *state;
 	struct want *job;
@@ -96,7 +94,7 @@ static void test_blocked(void **state)
 }
 
 /* Whatever else is wanted goes first, however far ahead it is. */
-static void test_last(void **state)
+TEST(test_last)
 {
 	struct world *w = *state;
 	struct want *far = add(w, 10, UINT32_MAX);
@@ -110,7 +108,7 @@ static void test_last(void **state)
 }
 
 /* Who asks how much is wanted does not mean jobs. */
-static void test_not_counted(void **state)
+TEST(test_not_counted)
 {
 	struct world *w = *state;
 
@@ -124,7 +122,7 @@ static void test_not_counted(void **state)
 }
 
 /* As the pump does it where a job has more to ask. */
-static void test_by_turns(void **state)
+TEST(test_by_turns)
 {
 	struct world *w = *state;
 
@@ -137,7 +135,7 @@ static void test_by_turns(void **state)
 }
 
 /* A job that waits goes on when its owner says so, and is in the queue once. */
-static void test_go_on(void **state)
+TEST(test_go_on)
 {
 	struct world *w = *state;
 	struct want_owner *o = &w->jobs[0].owner;
@@ -152,7 +150,7 @@ static void test_go_on(void **state)
 }
 
 /* While it is too early for it, nothing else brings it back. */
-static void test_later(void **state)
+TEST(test_later)
 {
 	struct world *w = *state;
 	struct want_owner *o = &w->jobs[0].owner;
@@ -166,7 +164,7 @@ static void test_later(void **state)
 }
 
 /* Its owner hears of the end, but for one that has lost interest. */
-static void test_end(void **state)
+TEST(test_end)
 {
 	struct world *w = *state;
 
@@ -180,21 +178,4 @@ static void test_end(void **state)
 	assert_null(queue_next(w->pf.queue));
 	/* Nothing is left to be used again for wants. */
 	assert_int_equal(w->pf.queue->nmade, 0);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_blocked),
-	    TEST(test_last),
-	    TEST(test_not_counted),
-	    TEST(test_by_turns),
-	    TEST(test_go_on),
-	    TEST(test_later),
-	    TEST(test_end),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lanes are fair: what one client wants stands before nothing of another's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "prefetch/prefetch_fixture.h"
 
@@ -57,7 +53,9 @@ static uint64_t take(struct lane_world *s)
 	return object;
 }
 
-static void test_one_client_in_its_order(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_one_client_in_its_order)
 {
 	struct lane_world *s = *state;
 
@@ -68,7 +66,7 @@ static void test_one_client_in_its_order(void **state)
 }
 
 /* A build's wants go out in turn with those of a find that came before. */
-static void test_clients_take_turns(void **state)
+TEST(test_clients_take_turns)
 {
 	struct lane_world *s = *state;
 	unsigned of_build = 0;
@@ -82,7 +80,7 @@ static void test_clients_take_turns(void **state)
 }
 
 /* Where there is no room, the client that has most gives way. */
-static void test_room_of_who_has_most(void **state)
+TEST(test_room_of_who_has_most)
 {
 	struct lane_world *s = *state;
 
@@ -103,7 +101,7 @@ static void test_room_of_who_has_most(void **state)
 }
 
 /* What had to wait is the first that is tried again. */
-static void test_blocked_keeps_its_turn(void **state)
+TEST(test_blocked_keeps_its_turn)
 {
 	struct lane_world *s = *state;
 	struct want *w;
@@ -119,18 +117,4 @@ static void test_blocked_keeps_its_turn(void **state)
 	assert_int_equal(take(s), 200);
 	assert_int_equal(take(s), 101);
 	assert_int_equal(take(s), 201);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_one_client_in_its_order),
-	    TEST(test_clients_take_turns),
-	    TEST(test_room_of_who_has_most),
-	    TEST(test_blocked_keeps_its_turn),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Listings that are asked for anew in pages, and what such pages leave. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_list.h"
@@ -30,7 +26,6 @@ static char texts[LARGE][2][24];
 
 static int set_up_entries(void **state)
 {
-	(void)state;
 	for (int i = 0; i < LARGE; i++) {
 		snprintf(texts[i][0], sizeof(texts[i][0]), "file-%d.c", i);
 		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d", i);
@@ -38,13 +33,7 @@ static int set_up_entries(void **state)
 	}
 	entries[0] = (struct entry){".", "dir", NF3DIR};
 	entries[1] = (struct entry){"..", "top", NF3DIR};
-	return 0;
-}
-
-static int tear_down_texts(void **state)
-{
-	(void)set_up_entries(state);
-	return tear_down(state);
+	return set_up(state);
 }
 
 static struct listing *listing_of(struct world *w)
@@ -91,7 +80,9 @@ static void assert_whole(struct world *w, struct listing *l)
 	assert_int_equal(listing_count(l), SMALL);
 }
 
-static void test_page_again(void **state)
+FIXTURE(set_up_entries, tear_down);
+
+TEST(test_page_again)
 {
 	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
@@ -110,7 +101,7 @@ static void test_page_again(void **state)
 	assert_whole(w, l);
 }
 
-static void test_first_page_again(void **state)
+TEST(test_first_page_again)
 {
 	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
@@ -122,7 +113,7 @@ static void test_first_page_again(void **state)
 	assert_true(sent_us(w, 5) < now);
 }
 
-static void test_first_page_changed(void **state)
+TEST(test_first_page_changed)
 {
 	struct world *w = *state;
 	struct listing *l;
@@ -142,7 +133,7 @@ static void test_first_page_changed(void **state)
 	assert_int_equal(listing_count(l), 11);
 }
 
-static void test_later_page_changed(void **state)
+TEST(test_later_page_changed)
 {
 	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
@@ -158,7 +149,7 @@ static void test_later_page_changed(void **state)
 	assert_int_equal(sent_us(w, 5), now);
 }
 
-static void test_other_verifier(void **state)
+TEST(test_other_verifier)
 {
 	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
@@ -175,7 +166,7 @@ static void test_other_verifier(void **state)
 }
 
 /* It holds for a time only: the next one may hold for good. */
-static void test_provisional(void **state)
+TEST(test_provisional)
 {
 	struct world *w = *state;
 	struct listing *l;
@@ -221,7 +212,7 @@ static bool holds(struct world *w)
 
 /* What was firm before a change of our own holds for a time only, too: the
  * next listing may hold for good. */
-static void test_own_change(void **state)
+TEST(test_own_change)
 {
 	struct world *w = *state;
 
@@ -266,7 +257,7 @@ static void assert_page(struct world *w, uint64_t fresh_us, size_t room,
 }
 
 /* "." and ".." are nothing to ask for. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	struct world *w = *state;
 	uint64_t fresh_us;
@@ -285,7 +276,7 @@ static void test_stale(void **state)
 }
 
 /* Entries that came without a handle are not known, and never fresh. */
-static void test_stale_unknown(void **state)
+TEST(test_stale_unknown)
 {
 	static const struct entry bare[] = {
 	    {"a", "aaa", NF3REG}, {"b", NULL, NF3REG}, {"c", "ccc", NF3REG}};
@@ -300,7 +291,7 @@ static void test_stale_unknown(void **state)
 }
 
 /* Pages of one entry each: those that are not fresh, in order. */
-static void test_one_by_one(void **state)
+TEST(test_one_by_one)
 {
 	static const size_t fresh[] = {2, 3, 4, 7, 8, 10};
 	struct world *w = *state;
@@ -320,7 +311,7 @@ static void test_one_by_one(void **state)
 	assert_int_equal(span.to, 12);
 }
 
-static void test_fresh_at_start(void **state)
+TEST(test_fresh_at_start)
 {
 	struct world *w = *state;
 	struct list_span span = {0, 0};
@@ -341,7 +332,7 @@ static void test_fresh_at_start(void **state)
 	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
 }
 
-static void test_unknown_cookie(void **state)
+TEST(test_unknown_cookie)
 {
 	struct world *w = *state;
 	struct list_span span = {.to = SMALL + 7};
@@ -377,7 +368,7 @@ static size_t serve(struct world *w, uint64_t from, size_t maxcount)
 }
 
 /* No page is larger than the room, nor so small that one more would do. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct world *w = *state;
 	struct list_span span = {0, 0};
@@ -403,7 +394,7 @@ static void test_room(void **state)
 
 /* What is fresh at the end of a page is as little to ask for as at its start.
  */
-static void test_fresh_at_end(void **state)
+TEST(test_fresh_at_end)
 {
 	struct world *w = *state;
 	struct list_span span = {0, 0};
@@ -449,14 +440,14 @@ static void all_pages(struct world *w)
 	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
 }
 
-static void test_all_pages(void **state)
+TEST(test_all_pages)
 {
 	all_pages(*state);
 }
 
 /* The root of an export has a short handle, since it needs no file number:
  * knfsd gives 8 bytes less than to what is in it. */
-static void test_long_handles(void **state)
+TEST(test_long_handles)
 {
 	for (int i = 2; i < LARGE; i++)
 		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d12345678", i);
@@ -472,7 +463,7 @@ static void client_reads(
 
 /* A client has read so many entries of all: what follows is wanted as long as
  * there is anything. */
-static void test_read_on(void **state)
+TEST(test_read_on)
 {
 	struct world *w = *state;
 	struct rooms pf = {.g.caches = w->caches};
@@ -501,7 +492,7 @@ static void test_read_on(void **state)
 
 /* A client asks for more at once than would come ahead: it reads on by itself,
  * unless it asks for names alone. */
-static void test_left_to_the_client(void **state)
+TEST(test_left_to_the_client)
 {
 	struct world *w = *state;
 	struct rooms pf = {.g.caches = w->caches};
@@ -534,33 +525,4 @@ static void test_left_to_the_client(void **state)
 	want_drop(queue_next(pf.queue));
 	budget_free(pf.g.budget);
 	rooms_close(&pf, &cred, 1);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_page_again),
-	    TEST(test_first_page_again),
-	    TEST(test_first_page_changed),
-	    TEST(test_later_page_changed),
-	    TEST(test_other_verifier),
-	    TEST(test_provisional),
-	    TEST(test_own_change),
-	    TEST(test_stale),
-	    TEST(test_stale_unknown),
-	    TEST(test_one_by_one),
-	    TEST(test_fresh_at_start),
-	    TEST(test_unknown_cookie),
-	    TEST(test_room),
-	    TEST(test_fresh_at_end),
-	    TEST(test_all_pages),
-	    TEST(test_read_on),
-	    TEST(test_left_to_the_client),
-	    cmocka_unit_test_setup_teardown(
-		test_long_handles, set_up, tear_down_texts),
-	};
-
-	return cmocka_run_group_tests(tests, set_up_entries, NULL);
 }

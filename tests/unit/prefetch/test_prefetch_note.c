@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What became of predictions, and what follows from it: when one counts as
  * made in vain, what of it is renewed, and how much of a guess is read. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
@@ -86,9 +82,11 @@ static void age(struct note_world *s, uint64_t now_us)
 
 /* ---- in vain ---------------------------------------------------------- */
 
+FIXTURE(setup, teardown);
+
 /* An object that is asked for again and again does not delay the verdict on the
  * others. */
-static void test_each_by_its_own_age(void **state)
+TEST(test_each_by_its_own_age)
 {
 	struct note_world *s = *state;
 
@@ -103,7 +101,7 @@ static void test_each_by_its_own_age(void **state)
 	assert_int_equal(state_of(s, 2), NOTE_UNUSED);
 }
 
-static void test_guesses_are_judged_sooner(void **state)
+TEST(test_guesses_are_judged_sooner)
 {
 	struct note_world *s = *state;
 
@@ -146,7 +144,7 @@ static void use(struct note_world *s, const char *name, uint64_t now_us)
 	notes_used(s->pf.notes, &use, now_us);
 }
 
-static void test_renewed(void **state)
+TEST(test_renewed)
 {
 	static const struct entry entries[] = {{"a", "a", NF3REG},
 	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
@@ -198,7 +196,7 @@ static void read_waits(struct note_world *s, const char *name, uint64_t now_us)
 
 /* A program comes back to one of its libraries: then it will come back to the
  * others, but not to data, nor to those of another user. */
-static void test_mapped(void **state)
+TEST(test_mapped)
 {
 	static const struct entry entries[] = {{"a", "a", NF3REG},
 	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
@@ -256,7 +254,7 @@ static double data_p(struct note_world *s, uint8_t source)
 
 /* Who looks at all files of a tree reads few of them; who says that one will be
  * read has counted that. */
-static void test_data_of_what_is_looked_at(void **state)
+TEST(test_data_of_what_is_looked_at)
 {
 	struct note_world *s = *state;
 
@@ -273,7 +271,7 @@ static void test_data_of_what_is_looked_at(void **state)
 /* ---- who is told ------------------------------------------------------ */
 
 /* A user's rows do not tell that another one's hint is for the same file. */
-static void test_source_is_the_users_own(void **state)
+TEST(test_source_is_the_users_own)
 {
 	struct note_world *s = *state;
 	struct prediction hint = {
@@ -300,20 +298,4 @@ static void test_source_is_the_users_own(void **state)
 	assert_string_equal(rows[0].source, "hint");
 	want_drop(w);
 	calls_free(calls);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_each_by_its_own_age),
-	    TEST(test_guesses_are_judged_sooner),
-	    TEST(test_renewed),
-	    TEST(test_mapped),
-	    TEST(test_data_of_what_is_looked_at),
-	    TEST(test_source_is_the_users_own),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which odds count for which call, and what is not asked for again. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 
 /* A name that is nearly certain to be looked up is not nearly certain to be
  * read: who says the one says nothing of the other. */
-static void test_odds_of_data(void **state)
+TEST(test_odds_of_data)
 {
 	struct rooms *pf = calloc(1, sizeof(*pf));
 	struct credential *cred;
@@ -22,7 +18,6 @@ static void test_odds_of_data(void **state)
 	    .source = PREDICTOR_FROM_NAMES};
 	struct want *want;
 
-	(void)state;
 	rooms_open(pf, &cred, 1);
 	want = want_add(pf->queue, cred, &pred, 1, T0);
 	assert_true(want->wish.p > 0.8f && want->wish.data_p < 0.01f);
@@ -37,7 +32,7 @@ static void test_odds_of_data(void **state)
 
 /* What came ahead in vain is not confirmed again because of a guess; it is
  * because of what history says, of good odds, or for more of it. */
-static void test_came_in_vain(void **state)
+TEST(test_came_in_vain)
 {
 	struct prediction pred = {.object = 1,
 	    .needs = PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR,
@@ -46,7 +41,6 @@ static void test_came_in_vain(void **state)
 	struct note note = {
 	    .object = 1, .state = NOTE_UNUSED, .needs = pred.needs};
 
-	(void)state;
 	assert_true(notes_came_in_vain(&note, &pred));
 	assert_false(notes_came_in_vain(NULL, &pred));
 	note.state = NOTE_USED;
@@ -62,14 +56,4 @@ static void test_came_in_vain(void **state)
 	pred.source = NOTE_FROM_WALK;
 	pred.needs |= PREDICTOR_NEEDS_LISTING;
 	assert_false(notes_came_in_vain(&note, &pred));
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_odds_of_data),
-	    cmocka_unit_test(test_came_in_vain),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What was learned is saved by one thread at a time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/iopool.h"
 #include "prefetch/prefetch_private.h"
 
@@ -31,14 +28,13 @@ static void wait_done(struct iopool_job *job)
 
 /* The timer was set before the server had to leave; while the file waits for a
  * slow disk it must not hand the same job over once more. */
-static void test_timer_rests_while_it_is_saved(void **state)
+TEST(test_timer_rests_while_it_is_saved)
 {
 	struct iopool_job job = {.run = wait_run, .done = wait_done};
 	struct predictor_options po = {.budget_bytes = 2 << 20};
 	char dir[] = "/tmp/ff-save-XXXXXX";
 	struct prefetch pf = {0};
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	assert_int_equal(pipe(gate), 0);
 	snprintf(pf.save.path, sizeof(pf.save.path), "%s/trees", dir);
@@ -63,13 +59,4 @@ static void test_timer_rests_while_it_is_saved(void **state)
 	rmdir(dir);
 	close(gate[0]);
 	close(gate[1]);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_timer_rests_while_it_is_saved),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,14 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is wanted of a session: with whose credential, how much at a time, and
  * what is left of it when it is over. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/metrics.h"
 #include "config/config.h"
 #include "prefetch/prefetch_fixture.h"
@@ -87,12 +84,11 @@ static uint64_t counter(const struct world *w, enum metrics_counter c)
 	return metrics_get(w->pf.g.metrics, c);
 }
 
-static void test_whose(void **state)
+TEST(test_whose)
 {
 	struct world *w = world_taught();
 	struct want *want;
 
-	(void)state;
 	use(w, 2, 100);
 	(void)sources_turn(w->pf.sources, w->now_us);
 	assert_int_equal(w->pf.queue->nwants, 0);
@@ -114,11 +110,10 @@ static void test_whose(void **state)
 }
 
 /* However much is due, a link that takes nothing has no more waiting. */
-static void test_room(void **state)
+TEST(test_room)
 {
 	struct world *w = world_taught();
 
-	(void)state;
 	for (uint64_t i = 0; i < JOB / 2; i++)
 		use(w, 0, 100 + i);
 	for (int i = 0; i < 10; i++)
@@ -129,11 +124,10 @@ static void test_room(void **state)
 	world_close(w);
 }
 
-static void test_otherwise(void **state)
+TEST(test_otherwise)
 {
 	struct world *w = world_taught();
 
-	(void)state;
 	use(w, 0, 100);
 	(void)sources_turn(w->pf.sources, w->now_us);
 	assert_true(w->pf.queue->nwants > 0);
@@ -146,7 +140,7 @@ static void test_otherwise(void **state)
 }
 
 /* What somebody else foresees, too, is not the session's to pay for. */
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	struct world *w = world_open();
 	struct prediction pred = {.object = 5,
@@ -158,7 +152,6 @@ static void test_merge(void **state)
 	    .early = true};
 	struct want *want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
 
-	(void)state;
 	assert_true(wish_is_of_session(&want->wish) && want->wish.far_off);
 	assert_int_equal(want->wish.read_bytes, 100000);
 	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
@@ -181,11 +174,10 @@ static bool spent(const struct world *w)
 	return sources_session_spent(w->pf.sources, w->creds[0]);
 }
 
-static void test_spent(void **state)
+TEST(test_spent)
 {
 	struct world *w = world_taught();
 
-	(void)state;
 	use(w, 0, 100);
 	(void)sources_turn(w->pf.sources, w->now_us);
 	assert_non_null(queue_next(w->pf.queue));
@@ -199,11 +191,10 @@ static void test_spent(void **state)
 	world_close(w);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
 	struct world *w = world_taught();
 
-	(void)state;
 	w->config.session_time_us = 0;
 	sources_configure(w->pf.sources);
 	use(w, 0, 100);
@@ -212,18 +203,4 @@ static void test_off(void **state)
 	assert_int_equal(
 	    event_base_get_num_events(w->pf.g.base, EVENT_BASE_COUNT_ADDED), 0);
 	world_close(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_whose),
-	    cmocka_unit_test(test_room),
-	    cmocka_unit_test(test_otherwise),
-	    cmocka_unit_test(test_merge),
-	    cmocka_unit_test(test_spent),
-	    cmocka_unit_test(test_off),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

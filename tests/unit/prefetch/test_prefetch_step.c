@@ -5,15 +5,11 @@
  * a server said; of upstream there is but what fetch asks of it, and no call is
  * answered.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "base/namemap.h"
 #include "cache/accesscache.h"
@@ -42,8 +38,10 @@ static void assert_nothing_asked(struct step_world *s)
 	assert_call(s, NULL, NULL);
 }
 
+FIXTURE(step_setup, step_teardown);
+
 /* What is fresh is not asked for. */
-static void test_fresh(void **state)
+TEST(test_fresh)
 {
 	struct step_world *s = *state;
 
@@ -54,7 +52,7 @@ static void test_fresh(void **state)
 }
 
 /* The directory, so that the name holds, and the file, in one turn. */
-static void test_stale(void **state)
+TEST(test_stale)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -70,7 +68,7 @@ static void test_stale(void **state)
 
 /* It would be too old when it is used: it is confirmed a second before it is
  * (a third of attr_timeout). */
-static void test_nearly_stale(void **state)
+TEST(test_nearly_stale)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -83,7 +81,7 @@ static void test_nearly_stale(void **state)
 }
 
 /* Attributes are known, but not what this user may do. */
-static void test_no_rights(void **state)
+TEST(test_no_rights)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -98,7 +96,7 @@ static void test_no_rights(void **state)
 }
 
 /* What another one has asked for already, is waited for. */
-static void test_under_way(void **state)
+TEST(test_under_way)
 {
 	struct step_world *s = *state;
 	struct want *one, *other;
@@ -118,7 +116,7 @@ static void test_under_way(void **state)
 /* ---- consistency ------------------------------------------------------- */
 
 /* In frozen nothing that was confirmed once grows old. */
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
 	struct step_world *s = *state;
 
@@ -130,7 +128,7 @@ static void test_frozen(void **state)
 }
 
 /* But rights do: clients ask for them again after grant_timeout. */
-static void test_frozen_rights(void **state)
+TEST(test_frozen_rights)
 {
 	struct step_world *s = *state;
 
@@ -145,7 +143,7 @@ static void test_frozen_rights(void **state)
 }
 
 /* In strict no confirmation would be of use: its client's own call confirms. */
-static void test_strict(void **state)
+TEST(test_strict)
 {
 	struct step_world *s = *state;
 
@@ -164,7 +162,7 @@ static void contest(struct step_world *s, enum config_consistency mode)
 	node_of(s->w, "file")->flags |= NODE_CONTESTED;
 }
 
-static void test_contested(void **state)
+TEST(test_contested)
 {
 	struct step_world *s = *state;
 
@@ -173,7 +171,7 @@ static void test_contested(void **state)
 	assert_nothing_asked(s);
 }
 
-static void test_frozen_contested(void **state)
+TEST(test_frozen_contested)
 {
 	struct step_world *s = *state;
 
@@ -182,7 +180,7 @@ static void test_frozen_contested(void **state)
 	assert_nothing_asked(s);
 }
 
-static void test_off(void **state)
+TEST(test_off)
 {
 	struct step_world *s = *state;
 
@@ -194,7 +192,7 @@ static void test_off(void **state)
 
 /* ---- what is not known ------------------------------------------------- */
 
-static void test_unknown(void **state)
+TEST(test_unknown)
 {
 	struct step_world *s = *state;
 	struct want *w = want(s, "file", "dir", OPEN);
@@ -216,7 +214,7 @@ static uint64_t absent_key(const char *name)
 /* The predictor has no names. What nobody has asked for here can be asked ahead
  * if its name is known, and is the one that is meant; and it need not be where
  * its absence is known already. */
-static void test_absence(void **state)
+TEST(test_absence)
 {
 	struct step_world *s = *state;
 	static const char *const cases[][2] = {{"unknown", ""},
@@ -240,7 +238,7 @@ static void test_absence(void **state)
 }
 
 /* A name that nobody has looked up: its LOOKUP goes out once. */
-static void test_name(void **state)
+TEST(test_name)
 {
 	struct step_world *s = *state;
 	struct want_name name = {.dir = key_of("dir"),
@@ -272,7 +270,7 @@ static struct node *know_handle(struct step_world *s, const char *fh)
 }
 
 /* It is asked for, wherever it may be. */
-static void test_handle(void **state)
+TEST(test_handle)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -285,7 +283,7 @@ static void test_handle(void **state)
 }
 
 /* So is its directory, side by side. */
-static void test_handles(void **state)
+TEST(test_handles)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -304,7 +302,7 @@ static void test_handles(void **state)
 }
 
 /* An absent name needs its directory only. */
-static void test_handle_of_directory(void **state)
+TEST(test_handle_of_directory)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -318,7 +316,7 @@ static void test_handle_of_directory(void **state)
 
 /* Its use is far off, and only its data worth fetching: what it is has to be
  * known first. */
-static void test_handle_far_off(void **state)
+TEST(test_handle_far_off)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -333,7 +331,7 @@ static void test_handle_far_off(void **state)
 }
 
 /* The server does not know it any more. */
-static void test_handle_stale(void **state)
+TEST(test_handle_stale)
 {
 	struct step_world *s = *state;
 	union nfs_args args = {
@@ -349,7 +347,7 @@ static void test_handle_stale(void **state)
 
 /* As long as nothing else is known of it, it is of its directory's file system.
  */
-static void test_handle_off(void **state)
+TEST(test_handle_off)
 {
 	struct step_world *s = *state;
 	char path[] = "/quiet";
@@ -369,7 +367,7 @@ static void test_handle_off(void **state)
 
 /* ---- listings ---------------------------------------------------------- */
 
-static void test_listing(void **state)
+TEST(test_listing)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -384,7 +382,7 @@ static void test_listing(void **state)
 }
 
 /* Its names would be bound for a moment only, so it waits for a grain. */
-static void test_listing_too_early(void **state)
+TEST(test_listing_too_early)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -396,7 +394,7 @@ static void test_listing_too_early(void **state)
 }
 
 /* The file system has shown a later time: they are bound for good at once. */
-static void test_listing_right_away(void **state)
+TEST(test_listing_right_away)
 {
 	struct step_world *s = *state;
 	union nfs_args args = {.object = fh_of("newer")};
@@ -414,7 +412,7 @@ static void test_listing_right_away(void **state)
 
 /* Whoever predicts may be wrong: what is known as a file is neither listed nor
  * looked into, what is known as a directory is not read. */
-static void test_type(void **state)
+TEST(test_type)
 {
 	struct step_world *s = *state;
 	uint8_t data = PREDICTOR_NEEDS_DATA;
@@ -437,7 +435,7 @@ static void test_type(void **state)
 }
 
 /* Of which type it is, is not known: that is asked first, and once. */
-static void test_type_unknown(void **state)
+TEST(test_type_unknown)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -451,7 +449,7 @@ static void test_type_unknown(void **state)
 
 /* The server refused the call: it is not asked again for a while, but for what
  * else is wanted, for others, and once the object has changed. */
-static void test_refused(void **state)
+TEST(test_refused)
 {
 	struct step_world *s = *state;
 	struct refused_call call = {
@@ -482,7 +480,7 @@ static void test_refused(void **state)
 
 /* ---- when it is given up ----------------------------------------------- */
 
-static void test_expired(void **state)
+TEST(test_expired)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -495,7 +493,7 @@ static void test_expired(void **state)
 	assert_int_equal(metrics_get(s->pf.g.metrics, METRICS_PREFETCH_OLD), 1);
 }
 
-static void test_unlikely(void **state)
+TEST(test_unlikely)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -511,7 +509,7 @@ static void test_unlikely(void **state)
 }
 
 /* The server asked for patience: the turn does not count. */
-static void test_blocked(void **state)
+TEST(test_blocked)
 {
 	struct step_world *s = *state;
 	struct want *w;
@@ -526,43 +524,4 @@ static void test_blocked(void **state)
 	assert_int_equal(wait_us, SECOND);
 	assert_int_equal(w->progress.turns, 0);
 	assert_call(s, NULL, NULL);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, step_setup, step_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_fresh),
-	    TEST(test_stale),
-	    TEST(test_nearly_stale),
-	    TEST(test_no_rights),
-	    TEST(test_under_way),
-	    TEST(test_frozen),
-	    TEST(test_frozen_rights),
-	    TEST(test_strict),
-	    TEST(test_contested),
-	    TEST(test_frozen_contested),
-	    TEST(test_off),
-	    TEST(test_unknown),
-	    TEST(test_absence),
-	    TEST(test_name),
-	    TEST(test_handle),
-	    TEST(test_handles),
-	    TEST(test_handle_of_directory),
-	    TEST(test_handle_far_off),
-	    TEST(test_handle_stale),
-	    TEST(test_handle_off),
-	    TEST(test_listing),
-	    TEST(test_type),
-	    TEST(test_type_unknown),
-	    TEST(test_refused),
-	    TEST(test_listing_too_early),
-	    TEST(test_listing_right_away),
-	    TEST(test_expired),
-	    TEST(test_unlikely),
-	    TEST(test_blocked),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,15 +3,11 @@
  * What is wanted while somebody goes through a tree: the caches are real ones,
  * which learned what a server said, and nothing is sent.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_list.h"
@@ -192,9 +188,11 @@ static void assert_wanted(struct walk_world *s, const char *names)
 	free(copy);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- walks -------------------------------------------------------------- */
 
-static void test_second_listing_is_a_walk(void **state)
+TEST(test_second_listing_is_a_walk)
 {
 	struct walk_world *s = *state;
 
@@ -212,7 +210,7 @@ static void test_second_listing_is_a_walk(void **state)
 	assert_wanted(s, "");
 }
 
-static void test_listings_that_are_known(void **state)
+TEST(test_listings_that_are_known)
 {
 	struct walk_world *s = *state;
 
@@ -225,7 +223,7 @@ static void test_listings_that_are_known(void **state)
 }
 
 /* Those who open a file far below go through directories, too. */
-static void test_a_path_is_no_walk(void **state)
+TEST(test_a_path_is_no_walk)
 {
 	struct walk_world *s = *state;
 
@@ -239,7 +237,7 @@ static void test_a_path_is_no_walk(void **state)
 	assert_wanted(s, "");
 }
 
-static void test_lookups_beside_each_other(void **state)
+TEST(test_lookups_beside_each_other)
 {
 	struct walk_world *s = *state;
 
@@ -254,7 +252,7 @@ static void test_lookups_beside_each_other(void **state)
 	assert_wanted(s, "d e");
 }
 
-static void test_a_walk_stays_below(void **state)
+TEST(test_a_walk_stays_below)
 {
 	struct walk_world *s = *state;
 
@@ -269,7 +267,7 @@ static void test_a_walk_stays_below(void **state)
 }
 
 /* Most leave out what is hidden: until one is listed. */
-static void test_hidden(void **state)
+TEST(test_hidden)
 {
 	struct walk_world *s = *state;
 
@@ -282,7 +280,7 @@ static void test_hidden(void **state)
 	assert_wanted(s, "x y z");
 }
 
-static void test_names_below_what_is_hidden(void **state)
+TEST(test_names_below_what_is_hidden)
 {
 	struct walk_world *s = *state;
 
@@ -299,7 +297,7 @@ static void test_names_below_what_is_hidden(void **state)
 }
 
 /* The more of it was used, the further it goes. */
-static void test_it_grows(void **state)
+TEST(test_it_grows)
 {
 	char names[900] = "", *end = names, sub[16];
 	struct walk_world *s = *state;
@@ -322,7 +320,7 @@ static void test_it_grows(void **state)
 
 /* Somebody uses few of many directories, here and there: that is soon left
  * alone. */
-static void test_in_vain(void **state)
+TEST(test_in_vain)
 {
 	char names[900] = "", *end = names, sub[16];
 	struct walk_world *s = *state;
@@ -367,7 +365,7 @@ static void goes_through(
 }
 
 /* Somebody comes to all of them, but so slowly that each is too old by then. */
-static void test_in_vain_once_it_is_old(void **state)
+TEST(test_in_vain_once_it_is_old)
 {
 	struct walk_world *s = *state;
 
@@ -379,7 +377,7 @@ static void test_in_vain_once_it_is_old(void **state)
 
 /* The file system that it goes through has an [export] section: there nothing
  * is too old by then. */
-static void test_age_of_its_export(void **state)
+TEST(test_age_of_its_export)
 {
 	struct walk_world *s = *state;
 	struct config_export still = {
@@ -397,7 +395,7 @@ static void test_age_of_its_export(void **state)
 }
 
 /* A listing is worth the lookups that it spares. */
-static void test_a_name_in_each_directory(void **state)
+TEST(test_a_name_in_each_directory)
 {
 	struct walk_world *s = *state;
 	struct want *w;
@@ -408,7 +406,7 @@ static void test_a_name_in_each_directory(void **state)
 	assert_true(w->wish.calls_spared > 0 && w->wish.calls_spared < 1.5f);
 }
 
-static void test_nine_names_in_each_directory(void **state)
+TEST(test_nine_names_in_each_directory)
 {
 	struct walk_world *s = *state;
 	struct want *w;
@@ -428,7 +426,7 @@ static void test_nine_names_in_each_directory(void **state)
 }
 
 /* What one user listed is no other's business. */
-static void test_users(void **state)
+TEST(test_users)
 {
 	struct walk_world *s = *state;
 	struct predictor_obs o = {.kind = PREDICTOR_READDIR, .directory = true};
@@ -445,7 +443,7 @@ static void test_users(void **state)
 }
 
 /* A server may say anything. */
-static void test_directories_in_themselves(void **state)
+TEST(test_directories_in_themselves)
 {
 	struct walk_world *s = *state;
 
@@ -462,7 +460,7 @@ static void test_directories_in_themselves(void **state)
 }
 
 /* The tree changes while somebody goes through it. */
-static void test_a_tree_that_changes(void **state)
+TEST(test_a_tree_that_changes)
 {
 	struct walk_world *s = *state;
 
@@ -480,7 +478,7 @@ static void test_a_tree_that_changes(void **state)
 	assert_true(s->pf.queue->nqueued <= 3);
 }
 
-static void test_names_that_come_back(void **state)
+TEST(test_names_that_come_back)
 {
 	struct walk_world *s = *state;
 	struct want *w;
@@ -516,14 +514,15 @@ static void test_names_that_come_back(void **state)
 	}
 }
 
+FIXTURE(NULL, NULL);
+
 /* ---- the tree ------------------------------------------------------------ */
 
-static void test_tree_is_bounded(void **state)
+TEST(test_tree_is_bounded)
 {
 	struct walktree *t = walktree_new();
 	struct walkdir *top = walktree_get(t, 1, 1);
 
-	(void)state;
 	for (uint64_t i = 2; i < 2 * WALKTREE_MAX; i++) {
 		struct walkdir *d = walktree_get(t, i, 1);
 
@@ -539,32 +538,4 @@ static void test_tree_is_bounded(void **state)
 	walktree_clear(top);
 	assert_true(TAILQ_EMPTY(&top->below));
 	walktree_free(t);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_second_listing_is_a_walk),
-	    TEST(test_listings_that_are_known),
-	    TEST(test_a_path_is_no_walk),
-	    TEST(test_lookups_beside_each_other),
-	    TEST(test_a_walk_stays_below),
-	    TEST(test_hidden),
-	    TEST(test_names_below_what_is_hidden),
-	    TEST(test_it_grows),
-	    TEST(test_in_vain),
-	    TEST(test_in_vain_once_it_is_old),
-	    TEST(test_age_of_its_export),
-	    TEST(test_a_name_in_each_directory),
-	    TEST(test_nine_names_in_each_directory),
-	    TEST(test_users),
-	    TEST(test_directories_in_themselves),
-	    TEST(test_a_tree_that_changes),
-	    TEST(test_names_that_come_back),
-	    cmocka_unit_test(test_tree_is_bounded),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

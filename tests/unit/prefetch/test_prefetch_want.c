@@ -3,14 +3,10 @@
  * What is wanted, and in which order. Of upstream there is but what fetch
  * asks of it: calls go nowhere, and are answered by name.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"
@@ -139,9 +135,11 @@ static void arrive(struct world *w, unsigned i)
 	free(call);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- lanes ------------------------------------------------------------ */
 
-static void test_order(void **state)
+TEST(test_order)
 {
 	static const uint32_t leads[] = {500, 64, 3, 1, 2, 0, 5, 64};
 	static const uint64_t order[] = {3, 5, 2, 4, 6, 1, 7, 0};
@@ -160,7 +158,7 @@ static void test_order(void **state)
 
 /* A listing spares as many lookups as the most hopeful say, until somebody will
  * read it. */
-static void test_spared(void **state)
+TEST(test_spared)
 {
 	struct world *w = *state;
 	struct prediction pred = {
@@ -190,7 +188,7 @@ static void test_spared(void **state)
 
 /* What follows first bytes goes behind those of files that are not much further
  * away; what is wanted next is wanted whole. */
-static void test_tail(void **state)
+TEST(test_tail)
 {
 	struct world *w = *state;
 	struct want *tail = add(w, 10, 8);
@@ -230,7 +228,7 @@ static void test_tail(void **state)
 
 /* What follows in a file that only its kind says will be read on: when another
  * one is opened, that one's goes first. */
-static void test_tail_of_what_was_left(void **state)
+TEST(test_tail_of_what_was_left)
 {
 	struct world *w = *state;
 	struct want *left, *opened;
@@ -259,7 +257,7 @@ static void test_tail_of_what_was_left(void **state)
 }
 
 /* What found no room comes first when there is some. */
-static void test_back_to_head(void **state)
+TEST(test_back_to_head)
 {
 	struct world *w = *state;
 	struct want *first;
@@ -276,7 +274,7 @@ static void test_back_to_head(void **state)
 
 /* ---- merging ---------------------------------------------------------- */
 
-static void test_merge(void **state)
+TEST(test_merge)
 {
 	struct world *w = *state;
 	struct want *want = add(w, 10, 40);
@@ -310,7 +308,7 @@ static void test_merge(void **state)
 }
 
 /* Rights are one's own: the same object is wanted by each. */
-static void test_creds(void **state)
+TEST(test_creds)
 {
 	struct world *w = *state;
 	struct prediction pred = {.object = 10, .p = 0.5f, .lead = 1};
@@ -327,7 +325,7 @@ static void test_creds(void **state)
 }
 
 /* What waits for an answer is not queued by being wanted again. */
-static void test_merge_waiting(void **state)
+TEST(test_merge_waiting)
 {
 	struct world *w = *state;
 	struct want *want = add(w, 10, 40);
@@ -357,7 +355,7 @@ static struct want *add_range(
 }
 
 /* Beside what is wanted of the object otherwise, and in the same lanes. */
-static void test_ranges(void **state)
+TEST(test_ranges)
 {
 	struct world *w = *state;
 	struct want *file = add(w, 10, 1);
@@ -390,7 +388,7 @@ static void no_more(struct world *w, struct credential *cred, uint64_t offset)
 }
 
 /* Each source takes back what it wanted itself. */
-static void test_drop_range(void **state)
+TEST(test_drop_range)
 {
 	struct world *w = *state;
 	struct want *hint;
@@ -409,7 +407,7 @@ static void test_drop_range(void **state)
 }
 
 /* What is hardly likely is not worth its bytes. */
-static void test_range_unlikely(void **state)
+TEST(test_range_unlikely)
 {
 	struct world *w = *state;
 	struct want_range r = {
@@ -422,7 +420,7 @@ static void test_range_unlikely(void **state)
 }
 
 /* Only what was not asked for yet, and of that credential. */
-static void test_withdraw(void **state)
+TEST(test_withdraw)
 {
 	struct world *w = *state;
 	struct want *asked = add(w, 11, 1);
@@ -440,7 +438,7 @@ static void test_withdraw(void **state)
 
 /* ---- the limit -------------------------------------------------------- */
 
-static void test_limit(void **state)
+TEST(test_limit)
 {
 	struct world *w = *state;
 
@@ -463,7 +461,7 @@ static void test_limit(void **state)
 
 /* ---- too early -------------------------------------------------------- */
 
-static void test_delay(void **state)
+TEST(test_delay)
 {
 	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
@@ -483,7 +481,7 @@ static void test_delay(void **state)
 }
 
 /* Two at different times, and one of them wanted sooner meanwhile. */
-static void test_ripen_in_order(void **state)
+TEST(test_ripen_in_order)
 {
 	struct world *w = *state;
 	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
@@ -502,7 +500,7 @@ static void test_ripen_in_order(void **state)
 	assert_next(w, 10);
 }
 
-static void test_drop_delayed(void **state)
+TEST(test_drop_delayed)
 {
 	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
@@ -535,7 +533,7 @@ static struct want *watching(struct world *w, uint64_t object, unsigned n)
 	return want;
 }
 
-static void test_watch(void **state)
+TEST(test_watch)
 {
 	struct world *w = *state;
 	struct fetch_about none = about(5);
@@ -558,7 +556,7 @@ static void test_watch(void **state)
 }
 
 /* More calls than it can watch; and its watches serve again. */
-static void test_watch_many(void **state)
+TEST(test_watch_many)
 {
 	struct world *w = *state;
 	struct fetch_about next = about(WANT_WATCHES);
@@ -582,7 +580,7 @@ static void test_watch_many(void **state)
 }
 
 /* Twice the same call: both watches ring, and it is queued once. */
-static void test_watch_twice(void **state)
+TEST(test_watch_twice)
 {
 	struct world *w = *state;
 	struct fetch_about a = about(0);
@@ -599,7 +597,7 @@ static void test_watch_twice(void **state)
 }
 
 /* Dropped while it waits: the answer finds nobody, or only the others. */
-static void test_drop_watching(void **state)
+TEST(test_drop_watching)
 {
 	struct world *w = *state;
 	struct fetch_about last = about(2);
@@ -621,34 +619,4 @@ static void test_drop_watching(void **state)
 	queue_free(w->pf.queue);
 	w->pf.queue = NULL;
 	arrive(w, 2);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_order),
-	    TEST(test_spared),
-	    TEST(test_tail),
-	    TEST(test_tail_of_what_was_left),
-	    TEST(test_back_to_head),
-	    TEST(test_merge),
-	    TEST(test_creds),
-	    TEST(test_merge_waiting),
-	    TEST(test_ranges),
-	    TEST(test_drop_range),
-	    TEST(test_range_unlikely),
-	    TEST(test_withdraw),
-	    TEST(test_limit),
-	    TEST(test_delay),
-	    TEST(test_ripen_in_order),
-	    TEST(test_drop_delayed),
-	    TEST(test_watch),
-	    TEST(test_watch_many),
-	    TEST(test_watch_twice),
-	    TEST(test_drop_watching),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

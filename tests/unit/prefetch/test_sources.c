@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A source of one's own: what it hears, and what it may want. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 
 enum { FILE_A = 10, FILE_B = 11 };
@@ -83,7 +79,9 @@ static const struct source_ops next = {.open = next_open,
     .begins = next_begins,
     .turn = next_turn};
 
-static void test_hears(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_hears)
 {
 	struct source_world *s = *state;
 	struct passed p = {
@@ -107,7 +105,7 @@ static void test_hears(void **state)
 }
 
 /* One that is not worth a call is noted, and not wanted. */
-static void test_unlikely(void **state)
+TEST(test_unlikely)
 {
 	struct source_world *s = *state;
 	struct prediction pred = {.object = FILE_B,
@@ -120,16 +118,4 @@ static void test_unlikely(void **state)
 	assert_false(sources_want(s->pf.sources, s->cred, &pred, T0));
 	assert_null(queue_next(s->pf.queue));
 	assert_int_equal(notes_find(s->pf.notes, FILE_B)->state, NOTE_UNLIKELY);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_hears),
-	    TEST(test_unlikely),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -7,16 +7,12 @@
  * have the server asked the same, and are answered the same, as where no call
  * ever failed.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/log.h"
 #include "scenario/script.h"
 #include "scenario/vclock.h"
@@ -299,12 +295,11 @@ static bool compare(const struct run *clean, int fault)
 	return same;
 }
 
-static void test_no_failure_is_remembered(void **state)
+TEST(test_no_failure_is_remembered)
 {
 	struct run *clean = calloc(1, sizeof(*clean));
 	unsigned differ = 0;
 
-	(void)state;
 	clean->fault = FAULTS;
 	play(clean);
 	for (int i = 0; i < FAULTS; i++)
@@ -317,10 +312,6 @@ static void test_no_failure_is_remembered(void **state)
 
 int main(void)
 {
-	static const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_no_failure_is_remembered),
-	};
-
 	log_set_level(script_is_traced() ? LOG_LEVEL_DEBUG : LOG_LEVEL_ERROR);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unittest_run(NULL, NULL);
 }

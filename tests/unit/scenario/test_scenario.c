@@ -12,16 +12,12 @@
  *	server  a server that is away, slow, or talks nonsense
  */
 #include <glob.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/log.h"
 #include "scenario/script.h"
 #include "scenario/world.h"

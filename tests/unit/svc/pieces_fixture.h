@@ -8,14 +8,10 @@
 #ifndef FOREFETCH_TEST_PIECES_FIXTURE_H
 #define FOREFETCH_TEST_PIECES_FIXTURE_H
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "cache/caches.h"

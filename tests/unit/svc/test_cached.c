@@ -194,9 +194,11 @@ static void be_somebody_else(struct world *w)
 	w->cred = caches_cred(w->caches, &cred, &auth);
 }
 
+FIXTURE(setup, teardown);
+
 /* ---- attributes -------------------------------------------------------- */
 
-static void test_bounded(void **state)
+TEST(test_bounded)
 {
 	struct world *w = *state;
 	uint64_t sent_us = w->now_us;
@@ -219,7 +221,7 @@ static void test_bounded(void **state)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-static void test_strict(void **state)
+TEST(test_strict)
 {
 	struct world *w = *state;
 	struct asking q = asking_now(w);
@@ -234,7 +236,7 @@ static void test_strict(void **state)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-static void test_frozen(void **state)
+TEST(test_frozen)
 {
 	struct world *w = *state;
 	struct asking q;
@@ -250,7 +252,7 @@ static void test_frozen(void **state)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-static void test_offline(void **state)
+TEST(test_offline)
 {
 	struct world *w = *state;
 	struct asking q;
@@ -272,7 +274,7 @@ static void test_offline(void **state)
 
 /* ---- rights ------------------------------------------------------------ */
 
-static void test_access(void **state)
+TEST(test_access)
 {
 	struct world *w = *state;
 	struct asking q;
@@ -291,7 +293,7 @@ static void test_access(void **state)
 	assert_int_equal(ask_access(&q, "dir", 0x40), CACHED_MISS);
 }
 
-static void test_another_user(void **state)
+TEST(test_another_user)
 {
 	struct world *w = *state;
 	struct asking q;
@@ -320,7 +322,7 @@ static void test_another_user(void **state)
 
 /* ---- names ------------------------------------------------------------- */
 
-static void test_name(void **state)
+TEST(test_name)
 {
 	struct world *w = *state;
 	const LOOKUP3resok *r;
@@ -342,7 +344,7 @@ static void test_name(void **state)
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
 }
 
-static void test_absence(void **state)
+TEST(test_absence)
 {
 	struct world *w = *state;
 	struct asking q;
@@ -361,7 +363,7 @@ static void test_absence(void **state)
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_MISS);
 }
 
-static void test_absent_from_listing(void **state)
+TEST(test_absent_from_listing)
 {
 	static const char *const names[] = {"a", "b"};
 	struct world *w = *state;
@@ -385,7 +387,7 @@ static void test_absent_from_listing(void **state)
 
 /* ---- listings ---------------------------------------------------------- */
 
-static void test_listing(void **state)
+TEST(test_listing)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
 	struct world *w = *state;
@@ -420,7 +422,7 @@ static void test_listing(void **state)
 }
 
 /* A client may begin with READDIRPLUS and go on with READDIR. */
-static void test_listing_goes_on(void **state)
+TEST(test_listing_goes_on)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
 	struct world *w = *state;
@@ -447,7 +449,7 @@ static void test_listing_goes_on(void **state)
 }
 
 /* Of entries without attributes there may be few. */
-static void test_listing_with_attributes(void **state)
+TEST(test_listing_with_attributes)
 {
 	static const char *const names[] = {
 	    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
@@ -490,7 +492,7 @@ static void end_data(struct world *w, struct fixture *fx)
 	fixture_end(fx);
 }
 
-static void test_read(void **state)
+TEST(test_read)
 {
 	struct world *w = *state;
 	const READ3resok *r;
@@ -520,7 +522,7 @@ static void test_read(void **state)
 	end_data(w, &fx);
 }
 
-static void test_read_confirms(void **state)
+TEST(test_read_confirms)
 {
 	struct world *w = *state;
 	struct fixture fx;
@@ -544,7 +546,7 @@ static void test_read_confirms(void **state)
 	end_data(w, &fx);
 }
 
-static void test_read_waits(void **state)
+TEST(test_read_waits)
 {
 	struct world *w = *state;
 	struct fixture fx;
@@ -566,7 +568,7 @@ static void test_read_waits(void **state)
 
 /* ---- answers kept whole ------------------------------------------------ */
 
-static void test_whole(void **state)
+TEST(test_whole)
 {
 	union nfs_args args = {.object = fh_of("dir")};
 	struct world *w = *state;
@@ -586,32 +588,4 @@ static void test_whole(void **state)
 	q = asking_now(w);
 	assert_int_equal(
 	    ask(&q, NFSPROC3_PATHCONF, &args, cached_whole), CACHED_MISS);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_bounded, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_strict, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_frozen, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_offline, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_access, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_another_user, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_name, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_absence, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_absent_from_listing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_listing, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_listing_goes_on, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_listing_with_attributes, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_read, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_read_confirms, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_read_waits, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_whole, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

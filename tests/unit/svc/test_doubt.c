@@ -7,14 +7,10 @@
  */
 #include "svc/doubt.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_object.h"
@@ -60,8 +56,10 @@ static void know_file(struct world *w)
 	say_name(w, "name", "file", NF3REG);
 }
 
+FIXTURE(set_up, tear_down);
+
 /* What the name leads to, for those that take a name away. */
-static void test_object_of_a_name(void **state)
+TEST(test_object_of_a_name)
 {
 	struct world *w = *state;
 
@@ -74,7 +72,7 @@ static void test_object_of_a_name(void **state)
 	    object_of_name(w, NFSPROC3_RENAME, "name"), key_of("file"));
 }
 
-static void test_object_that_is_not_known(void **state)
+TEST(test_object_that_is_not_known)
 {
 	struct world *w = *state;
 
@@ -83,7 +81,7 @@ static void test_object_that_is_not_known(void **state)
 	assert_int_equal(object_of_name(w, NFSPROC3_REMOVE, "other"), 0);
 }
 
-static void test_object_of_an_absent_name(void **state)
+TEST(test_object_of_an_absent_name)
 {
 	struct world *w = *state;
 
@@ -93,7 +91,7 @@ static void test_object_of_an_absent_name(void **state)
 }
 
 /* The directory has changed: the name may lead elsewhere now. */
-static void test_object_of_an_old_name(void **state)
+TEST(test_object_of_an_old_name)
 {
 	struct world *w = *state;
 
@@ -104,7 +102,7 @@ static void test_object_of_an_old_name(void **state)
 }
 
 /* What is made has no identity before. */
-static void test_object_that_is_made(void **state)
+TEST(test_object_that_is_made)
 {
 	static const uint32_t procs[] = {
 	    NFSPROC3_CREATE, NFSPROC3_MKDIR, NFSPROC3_SYMLINK, NFSPROC3_MKNOD};
@@ -117,7 +115,7 @@ static void test_object_that_is_made(void **state)
 
 /* Of LINK it is the file, with the number of its names; not where the new name
  * is there already. */
-static void test_object_of_a_link(void **state)
+TEST(test_object_of_a_link)
 {
 	struct world *w = *state;
 	struct drc_object object;
@@ -143,7 +141,9 @@ static bool ambiguous(uint32_t proc, nfsstat3 status)
 	return doubt_ambiguous(proc_of(proc), &args, &res);
 }
 
-static void test_errors(void **state)
+FIXTURE(NULL, NULL);
+
+TEST(test_errors)
 {
 	static const struct {
 		uint32_t proc;
@@ -160,7 +160,6 @@ static void test_errors(void **state)
 	    {NFSPROC3_SETATTR, NFS3ERR_NOT_SYNC},
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++) {
 		assert_true(ambiguous(doubtful[i].proc, doubtful[i].status));
 		assert_false(ambiguous(doubtful[i].proc, NFS3_OK));
@@ -172,12 +171,11 @@ static void test_errors(void **state)
 }
 
 /* The server knows the repeat of an exclusive CREATE by its verifier. */
-static void test_exclusive(void **state)
+TEST(test_exclusive)
 {
 	union nfs_args args = {.create = {.how = {.mode = EXCLUSIVE}}};
 	union nfs_res res = {.status = NFS3ERR_EXIST};
 
-	(void)state;
 	assert_false(doubt_ambiguous(proc_of(NFSPROC3_CREATE), &args, &res));
 	args.create.how.mode = GUARDED;
 	assert_true(doubt_ambiguous(proc_of(NFSPROC3_CREATE), &args, &res));
@@ -221,7 +219,9 @@ static void ask_time(set_time *t, uint32_t seconds, uint32_t nseconds)
 	t->set_time_u.time.nseconds = nseconds;
 }
 
-static void test_set_not_known(void **state)
+FIXTURE(set_up, tear_down);
+
+TEST(test_set_not_known)
 {
 	struct world *w = *state;
 	union nfs_args args = {.setattr = {.object = fh_of("file")}};
@@ -236,7 +236,7 @@ static void test_set_not_known(void **state)
 	    doubt_object(w->caches, proc_of(NFSPROC3_SETATTR), &args).key, 0);
 }
 
-static void test_set_mode(void **state)
+TEST(test_set_mode)
 {
 	struct set s = set_of(*state);
 	unsigned mode = s.is.mode;
@@ -257,7 +257,7 @@ static void test_set_mode(void **state)
 	assert_found(&s, DOUBT_SET_NOT_DONE);
 }
 
-static void test_set_size(void **state)
+TEST(test_set_size)
 {
 	struct set s = set_of(*state);
 
@@ -274,7 +274,7 @@ static void test_set_size(void **state)
 	assert_found(&s, DOUBT_SET_DONE);
 }
 
-static void test_set_times(void **state)
+TEST(test_set_times)
 {
 	struct set s = set_of(*state);
 
@@ -292,7 +292,7 @@ static void test_set_times(void **state)
 	assert_found(&s, DOUBT_SET_UNKNOWN);
 }
 
-static void test_set_to_the_servers_time(void **state)
+TEST(test_set_to_the_servers_time)
 {
 	struct set s = set_of(*state);
 
@@ -301,27 +301,4 @@ static void test_set_to_the_servers_time(void **state)
 	s.is.ctime.seconds++;
 	s.is.mtime.seconds++;
 	assert_found(&s, DOUBT_SET_NOT_DONE);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_object_of_a_name),
-	    TEST(test_object_that_is_not_known),
-	    TEST(test_object_of_an_absent_name),
-	    TEST(test_object_of_an_old_name),
-	    TEST(test_object_that_is_made),
-	    TEST(test_object_of_a_link),
-	    TEST(test_set_not_known),
-	    TEST(test_set_mode),
-	    TEST(test_set_size),
-	    TEST(test_set_times),
-	    TEST(test_set_to_the_servers_time),
-	    cmocka_unit_test(test_errors),
-	    cmocka_unit_test(test_exclusive),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

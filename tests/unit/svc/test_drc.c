@@ -1,16 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The duplicate request cache: what it knows, for how long, and over kills. */
 #include <fcntl.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "svc/drc.h"
 
 #define SECOND_US UINT64_C(1000000)
@@ -93,12 +89,13 @@ static void sent(uint32_t xid, uint64_t t)
 	drc_set_sent(e, &s);
 }
 
-static void test_reply_is_kept(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_reply_is_kept)
 {
 	struct drc_entry *e;
 	size_t len;
 
-	(void)state;
 	answered(1, now_us);
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(begin(1, now_us + MINUTE_US, &e), DRC_DONE);
@@ -109,11 +106,10 @@ static void test_reply_is_kept(void **state)
 	assert_int_equal(drc_recovered(drc), 1);
 }
 
-static void test_reply_grows_old(void **state)
+TEST(test_reply_grows_old)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	answered(1, now_us);
 	assert_int_equal(begin(1, now_us + 5 * MINUTE_US, &e), DRC_DONE);
 	assert_int_equal(begin(1, now_us + 5 * MINUTE_US + 1, &e), DRC_NEW);
@@ -122,33 +118,30 @@ static void test_reply_grows_old(void **state)
 	assert_int_equal(begin(1, now_us + 10 * MINUTE_US, &e), DRC_DONE);
 }
 
-static void test_reply_grows_old_over_a_kill(void **state)
+TEST(test_reply_grows_old_over_a_kill)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	answered(1, now_us);
 	killed();
 	assert_int_equal(begin(1, now_us + 6 * MINUTE_US, &e), DRC_NEW);
 }
 
 /* The clock began anew: the entry is of before the machine was booted. */
-static void test_reply_of_before_a_boot(void **state)
+TEST(test_reply_of_before_a_boot)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	answered(1, now_us);
 	killed();
 	assert_int_equal(begin(1, now_us - SECOND_US, &e), DRC_NEW);
 }
 
 /* A server may be away for hours. */
-static void test_call_in_progress_does_not_grow_old(void **state)
+TEST(test_call_in_progress_does_not_grow_old)
 {
 	struct drc_entry *e, *again;
 
-	(void)state;
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
 	drc_set_owner(drc, e, path);
 	assert_int_equal(
@@ -157,12 +150,11 @@ static void test_call_in_progress_does_not_grow_old(void **state)
 	assert_ptr_equal(drc_owner(drc, again), path);
 }
 
-static void test_call_that_was_sent_is_known_after_a_kill(void **state)
+TEST(test_call_that_was_sent_is_known_after_a_kill)
 {
 	struct upstream_sent s;
 	struct drc_entry *e;
 
-	(void)state;
 	sent(1, now_us);
 	killed();
 	assert_int_equal(begin(1, now_us + SECOND_US, &e), DRC_RECOVERED);
@@ -177,23 +169,21 @@ static void test_call_that_was_sent_is_known_after_a_kill(void **state)
 	assert_int_equal(begin(1, now_us + 2 * SECOND_US, &e), DRC_IN_PROGRESS);
 }
 
-static void test_call_that_was_not_sent_is_new_after_a_kill(void **state)
+TEST(test_call_that_was_not_sent_is_new_after_a_kill)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
 	killed();
 	assert_int_equal(drc_recovered(drc), 0);
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
 }
 
-static void test_whatever_differs_is_another_call(void **state)
+TEST(test_whatever_differs_is_another_call)
 {
 	struct drc_key keys[7];
 	struct drc_entry *e;
 
-	(void)state;
 	answered(1, now_us);
 	for (int i = 0; i < 7; i++)
 		keys[i] = key_of(1);
@@ -209,11 +199,10 @@ static void test_whatever_differs_is_another_call(void **state)
 	assert_int_equal(begin(1, now_us, &e), DRC_DONE);
 }
 
-static void test_oldest_makes_room(void **state)
+TEST(test_oldest_makes_room)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	for (uint32_t xid = 1; xid <= SLOTS + 2; xid++)
 		answered(xid, now_us);
 	assert_int_equal(begin(3, now_us, &e), DRC_DONE);
@@ -221,11 +210,10 @@ static void test_oldest_makes_room(void **state)
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
 }
 
-static void test_calls_in_progress_keep_their_place(void **state)
+TEST(test_calls_in_progress_keep_their_place)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	for (uint32_t xid = 1; xid <= SLOTS; xid++)
 		assert_int_equal(begin(xid, now_us, &e), DRC_NEW);
 	assert_int_equal(begin(SLOTS + 1, now_us, &e), DRC_NEW);
@@ -235,11 +223,10 @@ static void test_calls_in_progress_keep_their_place(void **state)
 
 /* However many changes came since, those that a restart interrupted are known
  * when their clients repeat them. */
-static void test_recovered_ones_are_given_up_last(void **state)
+TEST(test_recovered_ones_are_given_up_last)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	sent(1, now_us);
 	sent(2, now_us);
 	killed();
@@ -252,11 +239,10 @@ static void test_recovered_ones_are_given_up_last(void **state)
 	assert_int_equal(begin(1, now_us, &e), DRC_RECOVERED);
 }
 
-static void test_recovered_ones_make_room(void **state)
+TEST(test_recovered_ones_make_room)
 {
 	struct drc_entry *e;
 
-	(void)state;
 	for (uint32_t xid = 1; xid <= SLOTS; xid++)
 		sent(xid, now_us);
 	killed();
@@ -269,12 +255,11 @@ static void test_recovered_ones_make_room(void **state)
 		assert_int_equal(begin(xid, now_us, &e), DRC_RECOVERED);
 }
 
-static void test_what_is_not_kept(void **state)
+TEST(test_what_is_not_kept)
 {
 	char large[DRC_REPLY_MAX + 1] = "";
 	struct drc_entry *e;
 
-	(void)state;
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
 	drc_finish(drc, e, large, sizeof(large), now_us);
 	assert_int_equal(begin(1, now_us, &e), DRC_NEW);
@@ -285,7 +270,7 @@ static void test_what_is_not_kept(void **state)
 }
 
 /* A bit is flipped anywhere: that entry is unknown, or all are. */
-static void test_damaged_file(void **state)
+TEST(test_damaged_file)
 {
 	struct drc_entry *e;
 	unsigned char byte;
@@ -293,7 +278,6 @@ static void test_damaged_file(void **state)
 	off_t size;
 	int fd;
 
-	(void)state;
 	fd = open(path, O_RDWR | O_CLOEXEC);
 	assert_true(fd >= 0);
 	size = lseek(fd, 0, SEEK_END);
@@ -310,28 +294,4 @@ static void test_damaged_file(void **state)
 			drc_drop(drc, e);
 	}
 	close(fd);
-}
-
-int main(void)
-{
-	static const struct CMUnitTest tests[] = {
-#define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-	    T(test_reply_is_kept),
-	    T(test_reply_grows_old),
-	    T(test_reply_grows_old_over_a_kill),
-	    T(test_reply_of_before_a_boot),
-	    T(test_call_in_progress_does_not_grow_old),
-	    T(test_call_that_was_sent_is_known_after_a_kill),
-	    T(test_call_that_was_not_sent_is_new_after_a_kill),
-	    T(test_whatever_differs_is_another_call),
-	    T(test_oldest_makes_room),
-	    T(test_calls_in_progress_keep_their_place),
-	    T(test_recovered_ones_are_given_up_last),
-	    T(test_recovered_ones_make_room),
-	    T(test_what_is_not_kept),
-	    T(test_damaged_file),
-#undef T
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

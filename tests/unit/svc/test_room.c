@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What clients' connections may hold together. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/event.h>
 
@@ -59,9 +56,10 @@ static void take(int i)
 		room_set(fx.room, part, part->bytes + 10);
 }
 
-static void test_one_has_half(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_one_has_half)
 {
-	(void)state;
 	take(0);
 	assert_int_equal(fx.parts[0].bytes, LIMIT / 2);
 	assert_int_equal(room_bytes(fx.room), LIMIT / 2);
@@ -69,9 +67,8 @@ static void test_one_has_half(void **state)
 }
 
 /* Whoever comes later finds room, and those that hold more wait. */
-static void test_largest_wait_first(void **state)
+TEST(test_largest_wait_first)
 {
-	(void)state;
 	take(0);
 	take(1);
 	assert_int_equal(fx.parts[1].bytes, LIMIT / 4);
@@ -82,9 +79,8 @@ static void test_largest_wait_first(void **state)
 }
 
 /* One that holds nothing may take something, whatever the others hold. */
-static void test_nothing_may_always_take(void **state)
+TEST(test_nothing_may_always_take)
 {
-	(void)state;
 	room_set(fx.room, &fx.parts[0], 5 * LIMIT);
 	assert_true(room_is_short(fx.room));
 	assert_true(room_ask(fx.room, &fx.parts[1]));
@@ -92,9 +88,8 @@ static void test_nothing_may_always_take(void **state)
 	assert_false(room_ask(fx.room, &fx.parts[1]));
 }
 
-static void test_woken_when_there_is_room(void **state)
+TEST(test_woken_when_there_is_room)
 {
-	(void)state;
 	take(0);
 	take(1);
 	event_base_loop(fx.base, EVLOOP_NONBLOCK);
@@ -108,19 +103,4 @@ static void test_woken_when_there_is_room(void **state)
 	room_set(fx.room, &fx.parts[1], 0);
 	event_base_loop(fx.base, EVLOOP_NONBLOCK);
 	assert_int_equal(fx.woken, 2);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_one_has_half, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_largest_wait_first, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_nothing_may_always_take, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_woken_when_there_is_room, setup, teardown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,11 +8,10 @@
 
 /* ---- whether and how -------------------------------------------------- */
 
-static void test_unit(void **state)
+TEST(test_unit)
 {
 	struct linkest *le = linkest_new();
 
-	(void)state;
 	assert_int_equal(svc_pieces_unit(le, 1 << 20), 0);
 	linkest_set_kind(le, CONFIG_LINK_WIRELESS);
 	assert_int_equal(svc_pieces_unit(le, 4 * KIB), 0);
@@ -27,12 +26,11 @@ static void test_unit(void **state)
 	linkest_free(le);
 }
 
-static void test_window(void **state)
+TEST(test_window)
 {
 	struct linkest *le = linkest_new();
 	uint64_t wire = linkest_wire_bytes(132 + UNIT);
 
-	(void)state;
 	assert_int_equal(svc_pieces_window(le, UNIT), 4 * wire);
 	/* The pipe and 20 ms of jitter, twice, and one more. */
 	linkest_set_kind(le, CONFIG_LINK_WIRELESS);
@@ -43,7 +41,9 @@ static void test_window(void **state)
 	linkest_free(le);
 }
 
-static void test_whole_where_the_rate_is_unknown(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_whole_where_the_rate_is_unknown)
 {
 	struct world *w = *state;
 
@@ -57,7 +57,7 @@ static void test_whole_where_the_rate_is_unknown(void **state)
 	expect_idle(w);
 }
 
-static void test_small_ones_are_whole(void **state)
+TEST(test_small_ones_are_whole)
 {
 	struct world *w = *state;
 
@@ -70,7 +70,7 @@ static void test_small_ones_are_whole(void **state)
 
 /* ---- answers ---------------------------------------------------------- */
 
-static void test_put_together_by_reference(void **state)
+TEST(test_put_together_by_reference)
 {
 	struct world *w = *state;
 
@@ -89,7 +89,7 @@ static void test_put_together_by_reference(void **state)
 	expect_idle(w);
 }
 
-static void test_odd_lengths(void **state)
+TEST(test_odd_lengths)
 {
 	struct world *w = *state;
 
@@ -103,7 +103,7 @@ static void test_odd_lengths(void **state)
 	expect_idle(w);
 }
 
-static void test_any_order(void **state)
+TEST(test_any_order)
 {
 	struct world *w = *state;
 
@@ -118,7 +118,7 @@ static void test_any_order(void **state)
 	expect_idle(w);
 }
 
-static void test_end_of_file(void **state)
+TEST(test_end_of_file)
 {
 	struct world *w = *state;
 
@@ -134,7 +134,7 @@ static void test_end_of_file(void **state)
 	expect_idle(w);
 }
 
-static void test_file_ends_with_a_piece(void **state)
+TEST(test_file_ends_with_a_piece)
 {
 	struct world *w = *state;
 
@@ -148,7 +148,7 @@ static void test_file_ends_with_a_piece(void **state)
 	expect_idle(w);
 }
 
-static void test_short_piece(void **state)
+TEST(test_short_piece)
 {
 	struct world *w = *state;
 
@@ -175,7 +175,7 @@ static void expect_whole(struct world *w, uint32_t count)
 	expect_idle(w);
 }
 
-static void test_changed_in_between(void **state)
+TEST(test_changed_in_between)
 {
 	struct world *w = *state;
 
@@ -192,7 +192,7 @@ static void test_changed_in_between(void **state)
 }
 
 /* Before the first piece: that one is too early to tell. */
-static void test_changed_before(void **state)
+TEST(test_changed_before)
 {
 	struct world *w = *state;
 
@@ -203,7 +203,7 @@ static void test_changed_before(void **state)
 }
 
 /* It might change again within the same tick of the server's clock. */
-static void test_new_files_are_whole(void **state)
+TEST(test_new_files_are_whole)
 {
 	struct world *w = *state;
 
@@ -214,7 +214,7 @@ static void test_new_files_are_whole(void **state)
 	assert_int_equal(counted(w, METRICS_READS_SPLIT), 0);
 }
 
-static void test_no_attributes(void **state)
+TEST(test_no_attributes)
 {
 	struct world *w = *state;
 
@@ -226,7 +226,7 @@ static void test_no_attributes(void **state)
 	expect_call(w, 0, "other", 0, 8 * UNIT);
 }
 
-static void test_first_error_is_the_answer(void **state)
+TEST(test_first_error_is_the_answer)
 {
 	struct world *w = *state;
 
@@ -239,7 +239,7 @@ static void test_first_error_is_the_answer(void **state)
 	expect_idle(w);
 }
 
-static void test_later_error(void **state)
+TEST(test_later_error)
 {
 	struct world *w = *state;
 
@@ -250,7 +250,7 @@ static void test_later_error(void **state)
 }
 
 /* More than was asked for. */
-static void test_malformed_piece(void **state)
+TEST(test_malformed_piece)
 {
 	struct world *w = *state;
 
@@ -263,7 +263,7 @@ static void test_malformed_piece(void **state)
 
 /* ---- the link --------------------------------------------------------- */
 
-static void test_window_is_of_all(void **state)
+TEST(test_window_is_of_all)
 {
 	struct world *w = *state;
 
@@ -282,7 +282,7 @@ static void test_window_is_of_all(void **state)
 	expect_idle(w);
 }
 
-static void test_turns(void **state)
+TEST(test_turns)
 {
 	struct world *w = *state;
 
@@ -305,7 +305,7 @@ static void test_turns(void **state)
 	expect_idle(w);
 }
 
-static void test_small_calls_pass(void **state)
+TEST(test_small_calls_pass)
 {
 	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
@@ -320,7 +320,7 @@ static void test_small_calls_pass(void **state)
 
 /* ---- who goes away ---------------------------------------------------- */
 
-static void test_client_gone(void **state)
+TEST(test_client_gone)
 {
 	struct world *w = *state;
 
@@ -339,7 +339,7 @@ static void test_client_gone(void **state)
 }
 
 /* What others wait for is asked all the same. */
-static void test_client_gone_and_others_watch(void **state)
+TEST(test_client_gone_and_others_watch)
 {
 	struct world *w = *state;
 
@@ -362,7 +362,7 @@ static void test_client_gone_and_others_watch(void **state)
 	expect_idle(w);
 }
 
-static void test_offline(void **state)
+TEST(test_offline)
 {
 	struct world *w = *state;
 
@@ -376,7 +376,7 @@ static void test_offline(void **state)
 }
 
 /* All is freed, and calls under way hear no more. */
-static void test_shutdown(void **state)
+TEST(test_shutdown)
 {
 	struct world *w = *state;
 
@@ -388,37 +388,4 @@ static void test_shutdown(void **state)
 	svc_free(w->svc);
 	assert_int_equal(fetch_in_flight(w->fetch), 0);
 	svc_open(w);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_unit),
-	    cmocka_unit_test(test_window),
-#define WITH(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
-	    WITH(test_whole_where_the_rate_is_unknown),
-	    WITH(test_small_ones_are_whole),
-	    WITH(test_put_together_by_reference),
-	    WITH(test_odd_lengths),
-	    WITH(test_any_order),
-	    WITH(test_end_of_file),
-	    WITH(test_file_ends_with_a_piece),
-	    WITH(test_short_piece),
-	    WITH(test_changed_in_between),
-	    WITH(test_changed_before),
-	    WITH(test_new_files_are_whole),
-	    WITH(test_no_attributes),
-	    WITH(test_first_error_is_the_answer),
-	    WITH(test_later_error),
-	    WITH(test_malformed_piece),
-	    WITH(test_window_is_of_all),
-	    WITH(test_turns),
-	    WITH(test_small_calls_pass),
-	    WITH(test_client_gone),
-	    WITH(test_client_gone_and_others_watch),
-	    WITH(test_offline),
-	    WITH(test_shutdown),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who waited in the last seconds, and for what. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "svc/waits.h"
 
 #define S     UINT64_C(1000000)
@@ -35,7 +32,9 @@ static int close_waits(void **state)
 	return 0;
 }
 
-static void test_actors(void **state)
+FIXTURE(open_waits, close_waits);
+
+TEST(test_actors)
 {
 	struct waits_row rows[WAITS_ACTORS];
 
@@ -54,7 +53,7 @@ static void test_actors(void **state)
 	assert_string_equal(rows[2].address, "[2001:db8::1]");
 }
 
-static void test_only_the_last_seconds(void **state)
+TEST(test_only_the_last_seconds)
 {
 	struct waits_row rows[WAITS_ACTORS];
 
@@ -72,7 +71,7 @@ static void test_only_the_last_seconds(void **state)
 }
 
 /* A call that hung for an hour waited no more than that in ten seconds. */
-static void test_long_wait(void **state)
+TEST(test_long_wait)
 {
 	const struct waits_actor who = {.uid = 1, .address = ""};
 	uint64_t us[WAITS_CAUSES] = {
@@ -92,7 +91,7 @@ static void test_long_wait(void **state)
 }
 
 /* Who has waited longest ago gives way. */
-static void test_too_many(void **state)
+TEST(test_too_many)
 {
 	struct waits_row rows[WAITS_ACTORS];
 
@@ -106,7 +105,7 @@ static void test_too_many(void **state)
 	assert_int_equal(rows[6].sum_us, 7);
 }
 
-static void test_long_address(void **state)
+TEST(test_long_address)
 {
 	struct waits_row rows[WAITS_ACTORS];
 	char address[100];
@@ -118,13 +117,12 @@ static void test_long_address(void **state)
 	assert_int_equal(strlen(rows[0].address), WAITS_CLIENT_MAX - 1);
 }
 
-static void test_share(void **state)
+TEST(test_share)
 {
 	struct waits_split s = {
 	    .why = WAITS_EXPIRED, .sum_us = 100, .must_us = 40, .busy_us = 25};
 	uint64_t us[WAITS_CAUSES];
 
-	(void)state;
 	waits_share(&s, us);
 	assert_int_equal(us[WAITS_EXPIRED], 40);
 	assert_int_equal(us[WAITS_BUSY], 25);
@@ -144,7 +142,7 @@ static void test_share(void **state)
 	assert_int_equal(us[WAITS_DISK], 30);
 }
 
-static void test_copy(void **state)
+TEST(test_copy)
 {
 	struct waits_row rows[WAITS_ACTORS];
 	struct waits *copy;
@@ -156,20 +154,4 @@ static void test_copy(void **state)
 	assert_int_equal(waits_rows(*state, START, rows), 1);
 	assert_int_equal(rows[0].sum_us, 1);
 	waits_free(copy);
-}
-
-int main(void)
-{
-#define TEST(f) cmocka_unit_test_setup_teardown(f, open_waits, close_waits)
-	const struct CMUnitTest tests[] = {
-	    TEST(test_actors),
-	    TEST(test_only_the_last_seconds),
-	    TEST(test_long_wait),
-	    TEST(test_too_many),
-	    TEST(test_long_address),
-	    TEST(test_share),
-	    TEST(test_copy),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

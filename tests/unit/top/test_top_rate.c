@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rates between samples, also where counters begin anew. */
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "top/top_fixture.h"
 #include "top/top_json.h"
 #include "top/top_model.h"
@@ -29,12 +26,11 @@ static void update(struct top_model *m, struct saying what)
 	top_model_update(m, sample_make(&what));
 }
 
-static void test_rates(void **state)
+TEST(test_rates)
 {
 	struct top_model m = {0};
 	const struct top_rates *r;
 
-	(void)state;
 	update(&m, say(1000, 100));
 	assert_false(m.servers[0].rates.known);
 	update(&m, say(3000, 300));
@@ -55,12 +51,11 @@ static void test_rates(void **state)
 }
 
 /* Neither less than nothing nor all since the start. */
-static void test_restart(void **state)
+TEST(test_restart)
 {
 	struct top_model m = {0};
 	struct saying other = say(5000, 1000);
 
-	(void)state;
 	update(&m, say(4000, 900));
 	/* The same number of the process, but it has begun anew. */
 	update(&m, say(1000, 5));
@@ -79,11 +74,10 @@ static void test_restart(void **state)
 }
 
 /* Counters of a server that was removed and added again, in one daemon. */
-static void test_counter_goes_back(void **state)
+TEST(test_counter_goes_back)
 {
 	struct top_model m = {0};
 
-	(void)state;
 	update(&m, say(1000, 500));
 	update(&m, say(2000, 3));
 	assert_false(m.servers[0].rates.known);
@@ -94,11 +88,10 @@ static void test_counter_goes_back(void **state)
 }
 
 /* Nothing happens, and then the greatest counter there is. */
-static void test_bounds(void **state)
+TEST(test_bounds)
 {
 	struct top_model m = {0};
 
-	(void)state;
 	update(&m, say(1000, 5));
 	update(&m, say(2000, 5));
 	assert_true(m.servers[0].rates.known);
@@ -112,12 +105,11 @@ static void test_bounds(void **state)
 	top_model_clear(&m);
 }
 
-static void test_servers_come_and_go(void **state)
+TEST(test_servers_come_and_go)
 {
 	struct top_model m = {0};
 	struct saying more = say(2000, 20);
 
-	(void)state;
 	update(&m, say(1000, 10));
 	more.servers = 3;
 	update(&m, more);
@@ -134,12 +126,11 @@ static void test_servers_come_and_go(void **state)
 }
 
 /* What was known stays, and is no rate of the time in between. */
-static void test_away(void **state)
+TEST(test_away)
 {
 	struct top_model m = {0};
 	struct top_sample *none = calloc(1, sizeof(*none));
 
-	(void)state;
 	strcpy(none->error, "it is not running");
 	update(&m, say(1000, 10));
 	update(&m, say(2000, 20));
@@ -156,12 +147,11 @@ static void test_away(void **state)
 	top_model_clear(&m);
 }
 
-static void test_past(void **state)
+TEST(test_past)
 {
 	struct top_model m = {0};
 	struct saying what = say(1000, 1);
 
-	(void)state;
 	what.past = TOP_PAST + 3; /* a newer daemon might */
 	update(&m, what);
 	assert_int_equal(m.servers[0].npast, TOP_PAST);
@@ -187,13 +177,12 @@ static char *json_of(const struct top_model *m)
 	return text;
 }
 
-static void test_json(void **state)
+TEST(test_json)
 {
 	struct top_model m = {0};
 	struct saying farm;
 	char *text;
 
-	(void)state;
 	update(&m, say(1000, 10));
 	text = json_of(&m);
 	assert_non_null(strstr(text, "\"calls_per_second\":null"));
@@ -215,20 +204,4 @@ static void test_json(void **state)
 	    "\"farm\":null,\"servers\":[]}\n");
 	free(text);
 	top_model_clear(&m);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_rates),
-	    cmocka_unit_test(test_restart),
-	    cmocka_unit_test(test_counter_goes_back),
-	    cmocka_unit_test(test_bounds),
-	    cmocka_unit_test(test_servers_come_and_go),
-	    cmocka_unit_test(test_away),
-	    cmocka_unit_test(test_past),
-	    cmocka_unit_test(test_json),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

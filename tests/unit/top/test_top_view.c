@@ -2,13 +2,10 @@
 /* Pages of any size: nothing is outside of them, and nothing that a terminal
  * would obey is in them. */
 #include <locale.h>
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "ctl/ctl_text.h"
 #include "text/utf8.h"
 #include "top/top_fixture.h"
@@ -119,9 +116,8 @@ static void draw_all(const struct top_model *m)
 		}
 }
 
-static void test_any_size_and_name(void **state)
+TEST(test_any_size_and_name)
 {
-	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
 		for (unsigned k = 0; k < 4; k++) {
 			static const unsigned rows[] = {0, 1, 5, 64};
@@ -140,14 +136,13 @@ static void test_any_size_and_name(void **state)
 }
 
 /* Before the first sample, and while the daemon is away. */
-static void test_away(void **state)
+TEST(test_away)
 {
 	struct saying what = {.servers = 1, .rows = 2, .uptime_ms = 1};
 	struct top_look look = {.server = -1, .keys = true};
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	draw_all(&m);
 	top_model_update(&m, NULL);
 	p = drawn(&m, look, 80, 24);
@@ -164,7 +159,7 @@ static void test_away(void **state)
 }
 
 /* What matters is there on a screen of ordinary size. */
-static void test_ordinary(void **state)
+TEST(test_ordinary)
 {
 	static const char *const words[] = {"nas0", "CALLS/s", "1000", "50%",
 	    "Who waits", "confirmed by strict 75%, link busy 25%",
@@ -176,7 +171,6 @@ static void test_ordinary(void **state)
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	fill(&m, &what);
 	p = drawn(&m, look, 80, 24);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
@@ -193,7 +187,7 @@ static void test_ordinary(void **state)
 }
 
 /* One among many that were not worth a call is seen. */
-static void test_what_was_fetched_is_seen(void **state)
+TEST(test_what_was_fetched_is_seen)
 {
 	struct saying what = {
 	    .servers = 1, .rows = 64, .uptime_ms = 1, .count = 1000};
@@ -201,7 +195,6 @@ static void test_what_was_fetched_is_seen(void **state)
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	fill(&m, &what);
 	p = drawn(&m, look, 80, 24);
 	assert_true(has(p, " used    "));
@@ -214,9 +207,8 @@ static void test_what_was_fetched_is_seen(void **state)
 }
 
 /* Where UTF-8 is not wanted, there is none, whatever is shown. */
-static void test_plain(void **state)
+TEST(test_plain)
 {
-	(void)state;
 	setlocale(LC_CTYPE, "C");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		struct saying what = {.servers = 2,
@@ -243,14 +235,13 @@ static void test_plain(void **state)
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
 
-static void test_down(void **state)
+TEST(test_down)
 {
 	struct saying what = {.servers = 1, .uptime_ms = 1, .down = true};
 	struct top_look look = {.server = -1};
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	what.name = "refused";
 	fill(&m, &what);
 	p = drawn(&m, look, 80, 24);
@@ -260,14 +251,13 @@ static void test_down(void **state)
 	top_model_clear(&m);
 }
 
-static void test_farm(void **state)
+TEST(test_farm)
 {
 	struct saying what = {.servers = 1, .uptime_ms = 1};
 	struct top_look look = {.server = -1};
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	fill(&m, &what);
 	p = drawn(&m, look, 80, 24);
 	assert_false(has(p, "farm"));
@@ -282,7 +272,7 @@ static void test_farm(void **state)
 }
 
 /* Of more servers than there is room for it says how many there are. */
-static void test_many_servers(void **state)
+TEST(test_many_servers)
 {
 	struct saying what = {
 	    .servers = 100, .rows = 1, .uptime_ms = 1, .count = 9};
@@ -290,7 +280,6 @@ static void test_many_servers(void **state)
 	struct top_model m = {0};
 	struct top_page *p;
 
-	(void)state;
 	fill(&m, &what);
 	p = drawn(&m, look, 80, 24);
 	assert_true(has(p, "more"));
@@ -319,11 +308,10 @@ static void assert_clean(const char *bytes, const char *want)
 	free(text);
 }
 
-static void test_clean(void **state)
+TEST(test_clean)
 {
 	char *text;
 
-	(void)state;
 	assert_clean("a b", "a b");
 	assert_clean("\x1b[31m", "\\x1b[31m");
 	assert_clean("\xff", "\\xff");
@@ -338,12 +326,11 @@ static void test_clean(void **state)
 	free(text);
 }
 
-static void test_put(void **state)
+TEST(test_put)
 {
 	struct top_page *p = top_page_new(6, 2);
 	char *row;
 
-	(void)state;
 	assert_int_equal(top_page_put(p, 0, 0, 6, TOP_PLAIN, "abcdefgh"), 6);
 	row = top_page_row(p, 0);
 	assert_string_equal(row, "abcde…");
@@ -366,20 +353,7 @@ static void test_put(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_any_size_and_name),
-	    cmocka_unit_test(test_away),
-	    cmocka_unit_test(test_ordinary),
-	    cmocka_unit_test(test_what_was_fetched_is_seen),
-	    cmocka_unit_test(test_plain),
-	    cmocka_unit_test(test_down),
-	    cmocka_unit_test(test_farm),
-	    cmocka_unit_test(test_many_servers),
-	    cmocka_unit_test(test_clean),
-	    cmocka_unit_test(test_put),
-	};
-
 	/* As the program does. */
 	setlocale(LC_CTYPE, "C.UTF-8");
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unittest_run(NULL, NULL);
 }

@@ -2,12 +2,9 @@
 /* Samples are packed and unpacked, so that they are freed as real ones. */
 #include "top/top_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "control/arena.h"
 
 static Forefetch__Response *through(Forefetch__Response *res)

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The way to an address, asked of this machine's kernel. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <arpa/inet.h>
 #include <net/if.h>
@@ -23,23 +20,21 @@ static void find4(const char *to, struct netpath *path)
 	netpath_find((const struct sockaddr *)&sin, path);
 }
 
-static void test_loopback(void **state)
+TEST(test_loopback)
 {
 	struct in_addr source;
 	struct netpath path;
 
-	(void)state;
 	find4("127.0.0.1", &path);
 	assert_int_equal(path.ifindex, if_nametoindex("lo"));
 	memcpy(&source, path.source, sizeof(source));
 	assert_int_equal(ntohl(source.s_addr) >> 24, 127);
 }
 
-static void test_same(void **state)
+TEST(test_same)
 {
 	struct netpath a, b;
 
-	(void)state;
 	find4("127.0.0.1", &a);
 	find4("127.0.0.1", &b);
 	assert_true(netpath_same(&a, &b));
@@ -57,13 +52,12 @@ static void test_same(void **state)
 }
 
 /* It is the interface's own, so that no route has to be found. */
-static void test_link_local(void **state)
+TEST(test_link_local)
 {
 	struct sockaddr_in6 sin6 = {
 	    .sin6_family = AF_INET6, .sin6_scope_id = if_nametoindex("lo")};
 	struct netpath path;
 
-	(void)state;
 	assert_int_equal(inet_pton(AF_INET6, "fe80::1", &sin6.sin6_addr), 1);
 	netpath_find((const struct sockaddr *)&sin6, &path);
 	/* 0 where the machine has no IPv6. */
@@ -73,25 +67,12 @@ static void test_link_local(void **state)
 	assert_int_equal(path.ifindex, 0);
 }
 
-static void test_no_address(void **state)
+TEST(test_no_address)
 {
 	struct sockaddr_un sun = {.sun_family = AF_UNIX};
 	struct netpath path = {.ifindex = 1, .carrier_changes = 1};
 
-	(void)state;
 	netpath_find((const struct sockaddr *)&sun, &path);
 	assert_int_equal(path.ifindex, 0);
 	assert_int_equal(path.carrier_changes, 0);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_loopback),
-	    cmocka_unit_test(test_same),
-	    cmocka_unit_test(test_link_local),
-	    cmocka_unit_test(test_no_address),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The four things that can come of a call to the server. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "upstream/reply.h"
 
 /* A READ of four bytes, and an answer with so many. */
@@ -46,11 +42,10 @@ static enum reply_kind decode(struct world *w)
 	return reply_decode(&w->up, read_proc(), &w->args, &w->res);
 }
 
-static void test_results(void **state)
+TEST(test_results)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, 4);
 	assert_int_equal(decode(&w), REPLY_RESULTS);
 	assert_int_equal(w.res.status, NFS3_OK);
@@ -58,11 +53,10 @@ static void test_results(void **state)
 }
 
 /* An error of NFS is a result like others. */
-static void test_status(void **state)
+TEST(test_status)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, 0);
 	w.rpc.body.len = (uint32_t)nfs_res_encode_error(
 	    read_proc(), NFS3ERR_STALE, w.body, sizeof(w.body));
@@ -70,22 +64,20 @@ static void test_status(void **state)
 	assert_int_equal(w.res.status, NFS3ERR_STALE);
 }
 
-static void test_none(void **state)
+TEST(test_none)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, 4);
 	w.up.rec = NULL;
 	w.up.rpc = NULL;
 	assert_int_equal(decode(&w), REPLY_NONE);
 }
 
-static void test_rpc_error(void **state)
+TEST(test_rpc_error)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, 4);
 	w.rpc.status = PROC_UNAVAIL;
 	assert_int_equal(decode(&w), REPLY_RPC_ERROR);
@@ -94,28 +86,14 @@ static void test_rpc_error(void **state)
 	assert_int_equal(decode(&w), REPLY_RPC_ERROR);
 }
 
-static void test_malformed(void **state)
+TEST(test_malformed)
 {
 	struct world w;
 
-	(void)state;
 	world_open(&w, 4);
 	w.rpc.body.len = 7;
 	assert_int_equal(decode(&w), REPLY_MALFORMED);
 	/* More bytes than were asked for. */
 	world_open(&w, 8);
 	assert_int_equal(decode(&w), REPLY_MALFORMED);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_results),
-	    cmocka_unit_test(test_status),
-	    cmocka_unit_test(test_none),
-	    cmocka_unit_test(test_rpc_error),
-	    cmocka_unit_test(test_malformed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

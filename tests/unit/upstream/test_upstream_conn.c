@@ -3,21 +3,19 @@
  * Connections to a server: how often it is tried to connect, what is sent again
  * and over which connection, and what is made of records that are no replies.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"
 
 /* ---- how often it is tried to connect ---------------------------------- */
 
+FIXTURE(world_setup, world_teardown);
+
 /* 100 ms at first, twice as long each time, five seconds at most; and each of
  * them between a half and one and a half of that. */
-static void test_backoff(void **state)
+TEST(test_backoff)
 {
 	struct world *w = *state;
 	uint64_t wait_us = 100 * MS, us;
@@ -35,7 +33,7 @@ static void test_backoff(void **state)
 }
 
 /* An answer shows that the server is well: from then on it waits little. */
-static void test_backoff_ends_with_an_answer(void **state)
+TEST(test_backoff_ends_with_an_answer)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -55,7 +53,7 @@ static void test_backoff_ends_with_an_answer(void **state)
 
 /* A server that answers and closes is called again at once; one that only ever
  * closes is not. */
-static void test_closed_by_the_server(void **state)
+TEST(test_closed_by_the_server)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -72,7 +70,7 @@ static void test_closed_by_the_server(void **state)
 	assert_int_equal(w->nconns, 3);
 }
 
-static void test_lazy(void **state)
+TEST(test_lazy)
 {
 	struct world *w = *state;
 	struct upstream_status st;
@@ -92,7 +90,7 @@ static void test_lazy(void **state)
 
 /* ---- what is sent again ------------------------------------------------ */
 
-static void test_change_keeps_xid_and_port(void **state)
+TEST(test_change_keeps_xid_and_port)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -110,7 +108,7 @@ static void test_change_keeps_xid_and_port(void **state)
 }
 
 /* What changes nothing does not wait for its connection, a change does. */
-static void test_which_connection(void **state)
+TEST(test_which_connection)
 {
 	struct world *w = *state;
 	struct call change = {0}, other = {0};
@@ -135,7 +133,7 @@ static void test_which_connection(void **state)
 
 /* A minute for the first time; then 5 s, 10 s, … since a server may drop what
  * it takes for a copy. Other calls are answered meanwhile. */
-static void test_not_answered(void **state)
+TEST(test_not_answered)
 {
 	static const uint64_t waits_s[] = {60, 5, 10, 20, 40, 60};
 	struct world *w = *state;
@@ -156,7 +154,7 @@ static void test_not_answered(void **state)
 }
 
 /* Nothing came at all: the connection is given up. */
-static void test_silent(void **state)
+TEST(test_silent)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -172,7 +170,7 @@ static void test_silent(void **state)
 
 /* ---- without their owners ---------------------------------------------- */
 
-static void test_dropped(void **state)
+TEST(test_dropped)
 {
 	struct world *w = *state;
 	struct call early = {0}, late = {0}, look = {0};
@@ -196,7 +194,7 @@ static void test_dropped(void **state)
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 1);
 }
 
-static void test_abandoned(void **state)
+TEST(test_abandoned)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -227,23 +225,23 @@ static void babble(struct world *w, const void *bytes, size_t len)
 	assert_int_equal(c.replies, 1);
 }
 
-static void test_no_reply(void **state)
+TEST(test_no_reply)
 {
 	babble(*state, "\x80\0\0\x08no reply", 12);
 }
 
-static void test_odd_record(void **state)
+TEST(test_odd_record)
 {
 	babble(*state, "\x80\0\0\x05 odd", 9);
 }
 
-static void test_too_long_record(void **state)
+TEST(test_too_long_record)
 {
 	babble(*state, "\xff\xff\xff\xfc", 4);
 }
 
 /* The replies that come are parts of a record that does not end. */
-static void test_endless_record(void **state)
+TEST(test_endless_record)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -264,7 +262,7 @@ static void test_endless_record(void **state)
 	assert_int_equal(c.replies, 1);
 }
 
-static void test_unknown_xid(void **state)
+TEST(test_unknown_xid)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -285,7 +283,7 @@ static void test_unknown_xid(void **state)
 }
 
 /* What is sent behind a call goes over its connection, while that is up. */
-static void test_behind_another(void **state)
+TEST(test_behind_another)
 {
 	struct world *w = *state;
 	struct call change = {0}, list = {0}, behind = {0}, later = {0};
@@ -309,30 +307,4 @@ static void test_behind_another(void **state)
 	server_listen(w);
 	vclock_pass(10 * S);
 	assert_true(later.sent > 0 && change.sent > 1);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_backoff),
-	    TEST(test_backoff_ends_with_an_answer),
-	    TEST(test_closed_by_the_server),
-	    TEST(test_lazy),
-	    TEST(test_change_keeps_xid_and_port),
-	    TEST(test_which_connection),
-	    TEST(test_behind_another),
-	    TEST(test_not_answered),
-	    TEST(test_silent),
-	    TEST(test_dropped),
-	    TEST(test_abandoned),
-	    TEST(test_no_reply),
-	    TEST(test_odd_record),
-	    TEST(test_too_long_record),
-	    TEST(test_endless_record),
-	    TEST(test_unknown_xid),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

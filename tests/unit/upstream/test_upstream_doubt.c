@@ -3,19 +3,17 @@
  * When the server's reply cache may not know the repeat of a change any more,
  * and what becomes of the call then (docs/CONTRACT.md, "Changes").
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"
 
+FIXTURE(world_setup, world_teardown);
+
 /* ---- doubt ------------------------------------------------------------- */
 
-static void test_no_doubt(void **state)
+TEST(test_no_doubt)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -26,7 +24,7 @@ static void test_no_doubt(void **state)
 	assert_int_equal(c.doubts, 0);
 }
 
-static void test_doubt_by_time(void **state)
+TEST(test_doubt_by_time)
 {
 	struct world *w = *state;
 	struct call c = {.keep = true};
@@ -38,7 +36,7 @@ static void test_doubt_by_time(void **state)
 	assert_int_equal(w->ngot, 1);
 }
 
-static void test_doubt_by_failure(void **state)
+TEST(test_doubt_by_failure)
 {
 	struct world *w = *state;
 	struct call c = {.keep = true};
@@ -55,7 +53,7 @@ static void test_doubt_by_failure(void **state)
 
 /* It is in doubt 100 s after it was first sent, however often it was sent
  * again meanwhile. */
-static void test_doubt_by_age(void **state)
+TEST(test_doubt_by_age)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -73,7 +71,7 @@ static void test_doubt_by_age(void **state)
 	assert_int_equal(c.doubts, 1);
 }
 
-static void test_what_changes_nothing_is_never_in_doubt(void **state)
+TEST(test_what_changes_nothing_is_never_in_doubt)
 {
 	struct world *w = *state;
 	struct call c = {0};
@@ -88,7 +86,7 @@ static void test_what_changes_nothing_is_never_in_doubt(void **state)
 }
 
 /* Its owner has it repeated; the reply tells of the doubt. */
-static void test_resumed(void **state)
+TEST(test_resumed)
 {
 	struct world *w = *state;
 	struct call c = {.keep = true};
@@ -106,7 +104,7 @@ static void test_resumed(void **state)
 }
 
 /* What the owner saw may not be so by the time that there is a connection. */
-static void test_resumed_without_a_connection(void **state)
+TEST(test_resumed_without_a_connection)
 {
 	struct world *w = *state;
 	struct call c = {.keep = true};
@@ -126,7 +124,7 @@ static void test_resumed_without_a_connection(void **state)
 	assert_int_equal(w->ngot, 2);
 }
 
-static void test_released(void **state)
+TEST(test_released)
 {
 	struct world *w = *state;
 	struct call c = {.keep = true};
@@ -142,7 +140,7 @@ static void test_released(void **state)
 
 /* From before a restart: the same XID, and in doubt where the port is not the
  * one that it came from. */
-static void test_former(void **state)
+TEST(test_former)
 {
 	struct world *w = *state;
 	struct upstream_sent former = {
@@ -155,23 +153,4 @@ static void test_former(void **state)
 	assert_int_equal(w->ngot, 1);
 	assert_int_equal(w->got[0].xid, 4711);
 	assert_int_equal(c.doubts, 1);
-}
-
-#define TEST(f) cmocka_unit_test_setup_teardown(f, world_setup, world_teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_no_doubt),
-	    TEST(test_doubt_by_time),
-	    TEST(test_doubt_by_failure),
-	    TEST(test_doubt_by_age),
-	    TEST(test_what_changes_nothing_is_never_in_doubt),
-	    TEST(test_resumed),
-	    TEST(test_resumed_without_a_connection),
-	    TEST(test_released),
-	    TEST(test_former),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

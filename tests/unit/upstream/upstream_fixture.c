@@ -2,9 +2,6 @@
 /* The server of these tests, and the owner of the calls. */
 #include "upstream/upstream_fixture.h"
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,9 +10,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <cmocka.h>
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/clock.h"
 #include "base/log.h"
 

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The set of directories that a walk has met. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "warm/dirset.h"
 
 enum { MANY = 200000 };
@@ -22,11 +18,10 @@ static int add(struct dirset *s, unsigned i)
 }
 
 /* Each is new once, however the tables grow meanwhile. */
-static void test_once(void **state)
+TEST(test_once)
 {
 	struct dirset s = {0};
 
-	(void)state;
 	for (unsigned i = 0; i < MANY; i++) {
 		assert_int_equal(add(&s, i), 1);
 		assert_int_equal(add(&s, i / 2), 0);
@@ -41,27 +36,16 @@ static void test_once(void **state)
 }
 
 /* Handles that differ in their length alone, or in a byte at their end. */
-static void test_alike(void **state)
+TEST(test_alike)
 {
 	char text[NFS3_FHSIZE_MAX] = {0};
 	struct dirset s = {0};
 	nfs3_fh fh = {.data = text};
 
-	(void)state;
 	for (fh.len = 0; fh.len < sizeof(text); fh.len++)
 		assert_int_equal(dirset_add(&s, &fh), 1);
 	text[fh.len - 1] = 1;
 	assert_int_equal(dirset_add(&s, &fh), 1);
 	assert_int_equal(dirset_add(&s, &fh), 0);
 	dirset_clear(&s);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_once),
-	    cmocka_unit_test(test_alike),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is told over HTTP, over a socket; requests, and who may make them. */
 #include <errno.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdint.h>
 #include <signal.h>
 #include <stdio.h>
@@ -13,7 +10,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
-#include <cmocka.h>
+#include "unittest.h"
 
 #include <event2/bufferevent.h>
 #include <event2/event.h>
@@ -257,7 +254,9 @@ static const char *ask(
 
 #define HOST "Host: 127.0.0.1:9\r\n"
 
-static void test_metrics(void **state)
+FIXTURE(setup, teardown);
+
+TEST(test_metrics)
 {
 	struct listener *l = *state;
 
@@ -302,9 +301,8 @@ static const struct {
 	" 200 "},
 };
 
-static void test_other_requests(void **state)
+TEST(test_other_requests)
 {
-
 	struct listener *l = *state;
 
 	for (size_t i = 0; i < LENGTH(cases); i++) {
@@ -317,7 +315,7 @@ static void test_other_requests(void **state)
 	}
 }
 
-static void test_the_page_keeps_others_out(void **state)
+TEST(test_the_page_keeps_others_out)
 {
 	static const char *const want[] = {
 	    "\r\nContent-Security-Policy: default-src 'none'; ",
@@ -332,7 +330,7 @@ static void test_the_page_keeps_others_out(void **state)
 			fail_msg("not there: %s", want[i]);
 }
 
-static void test_servers(void **state)
+TEST(test_servers)
 {
 	struct listener *l = *state;
 	const char *text = ask(l, "GET /api/servers", HOST);
@@ -345,7 +343,7 @@ static void test_servers(void **state)
 	assert_non_null(strstr(text, "\"idle_round_trip\":null,"));
 }
 
-static void test_a_port_that_is_taken(void **state)
+TEST(test_a_port_that_is_taken)
 {
 	struct listener *l = *state;
 	char err[256] = "";
@@ -357,7 +355,7 @@ static void test_a_port_that_is_taken(void **state)
 }
 
 /* Who says nothing gives way to who does. */
-static void test_many_connections(void **state)
+TEST(test_many_connections)
 {
 	struct listener *l = *state;
 	int fds[3 * WEB_CONNECTIONS_MAX];
@@ -370,7 +368,7 @@ static void test_many_connections(void **state)
 }
 
 /* Whom there is no memory for is let go, and the next one is answered. */
-static void test_no_buffers(void **state)
+TEST(test_no_buffers)
 {
 	struct listener *l = *state;
 
@@ -380,7 +378,7 @@ static void test_no_buffers(void **state)
 	check_page(ask(l, "GET /metrics", HOST));
 }
 
-static void test_half_requests(void **state)
+TEST(test_half_requests)
 {
 	static const char whole[] =
 	    "GET /metrics?b=c HTTP/1.1\r\nHost: localhost:1\r\n\r\n";
@@ -405,7 +403,7 @@ static void test_half_requests(void **state)
 }
 
 /* One connection carries one request, and more bytes lose no answer. */
-static void test_what_follows_a_request(void **state)
+TEST(test_what_follows_a_request)
 {
 	static const char *const next[] = {"GET /metrics HTTP/1.1\r\n" HOST,
 	    "GET /metrics HTTP/1.0\r\n" HOST "\r\n", "\1\2garbage\r\n\r\n"};
@@ -428,7 +426,7 @@ static void test_what_follows_a_request(void **state)
 }
 
 /* A proxy is asked to CONNECT, and then for more over the same connection. */
-static void test_nobody_is_connected(void **state)
+TEST(test_nobody_is_connected)
 {
 	struct listener *l = *state;
 	char request[600] = "";
@@ -445,7 +443,7 @@ static void test_nobody_is_connected(void **state)
 }
 
 /* As nc(1) does. */
-static void test_who_has_said_all_is_answered(void **state)
+TEST(test_who_has_said_all_is_answered)
 {
 	struct listener *l = *state;
 
@@ -455,12 +453,13 @@ static void test_who_has_said_all_is_answered(void **state)
 	l->page.shuts = false;
 }
 
-static void test_text(void **state)
+FIXTURE(NULL, NULL);
+
+TEST(test_text)
 {
 	struct text t = {0};
 	struct json j = {.page = true};
 
-	(void)state;
 	text_seconds(&t, 0);
 	text_string(&t, " ");
 	text_seconds(&t, 1500000);
@@ -479,8 +478,10 @@ static void test_text(void **state)
 	text_free(&t);
 }
 
+FIXTURE(setup, teardown);
+
 /* promtool wants a help of each; it has to be understood without the others. */
-static void test_helps(void **state)
+TEST(test_helps)
 {
 	struct listener *l = *state;
 	char name[100], help[600], type[20];
@@ -506,30 +507,6 @@ static void test_helps(void **state)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test_setup_teardown(test_metrics, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_other_requests, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_the_page_keeps_others_out, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_servers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_a_port_that_is_taken, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_many_connections, setup, teardown),
-	    cmocka_unit_test_setup_teardown(test_no_buffers, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_half_requests, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_what_follows_a_request, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_nobody_is_connected, setup, teardown),
-	    cmocka_unit_test_setup_teardown(
-		test_who_has_said_all_is_answered, setup, teardown),
-	    cmocka_unit_test(test_text),
-	    cmocka_unit_test_setup_teardown(test_helps, setup, teardown),
-	};
-
 	signal(SIGPIPE, SIG_IGN);
-	return cmocka_run_group_tests(tests, NULL, NULL);
+	return unittest_run(NULL, NULL);
 }

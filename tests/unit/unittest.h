@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * The tests of a program: one that is defined is run, without a list, in the
+ * order of its file.
+ *
+ *	FIXTURE(set_up, tear_down);
+ *
+ *	TEST(test_something)
+ *	{
+ *		struct world *w = *state;
+ *		…
+ *	}
+ */
+#ifndef FOREFETCH_TESTS_UNITTEST_H
+#define FOREFETCH_TESTS_UNITTEST_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+/* A test, whose parameter is cmocka's `state`. */
+#define TEST(name)                                                             \
+	static void name(void **state);                                        \
+	UNITTEST_EARLY(__LINE__)                                               \
+	{                                                                      \
+		unittest_add(#name, name);                                     \
+	}                                                                      \
+	static void name(__attribute__((unused)) void **state)
+
+/* The tests behind it have these functions of cmocka's, or NULL. */
+#define FIXTURE(set_up, tear_down)                                             \
+	UNITTEST_EARLY(__LINE__)                                               \
+	{                                                                      \
+		unittest_set_fixture(set_up, tear_down);                       \
+	}                                                                      \
+	struct unittest_fixture
+
+/* A function that runs before main(), in the order of the lines of a file. */
+#define UNITTEST_EARLY(line)                                                   \
+	__attribute__((constructor(1000 + line))) static void UNITTEST_JOIN(   \
+	    unittest_early, line)(void)
+#define UNITTEST_JOIN(a, b) a##_##b
+
+void unittest_add(const char *name, CMUnitTestFunction run);
+void unittest_set_fixture(
+    CMFixtureFunction set_up, CMFixtureFunction tear_down);
+/* All tests, between these two of the program: how many failed. A program that
+ * has no main() does this, without them. */
+int unittest_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);
+
+#endif
