@@ -3,7 +3,6 @@
 #include "unittest.h"
 
 #include <errno.h>
-#include <stdlib.h>
 
 enum { TESTS_MAX = 64 };
 

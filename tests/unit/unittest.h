@@ -10,14 +10,20 @@
  *		struct world *w = *state;
  *		…
  *	}
+ *
+ * It includes what nearly all of them use of the C library.
  */
 #ifndef FOREFETCH_TESTS_UNITTEST_H
 #define FOREFETCH_TESTS_UNITTEST_H
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

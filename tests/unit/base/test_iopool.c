@@ -4,9 +4,6 @@
 
 #include <pthread.h>
 #include <signal.h>
-#include <stdbool.h>
-#include <stdint.h>
-#include <stdlib.h>
 
 #include <event2/event.h>
 

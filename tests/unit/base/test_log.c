@@ -5,9 +5,6 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <regex.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The longest turn of an event loop, with virtual time and in a real loop. */
-#include <stdint.h>
 #include <time.h>
 #include "unittest.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Histogram and metrics table. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "base/histogram.h"
 #include "base/metrics.h"

@@ -2,10 +2,6 @@
 /* Names by number: what was put in is found, and memory has a bound. */
 #include "base/namemap.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "unittest.h"
 
 static void put(struct namemap *m, uint64_t number, const char *name)

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Items do not overlap, are zero at first, and their memory is used again. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/slab.h"
 

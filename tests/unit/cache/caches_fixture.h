@@ -7,9 +7,6 @@
 #ifndef FOREFETCH_TEST_CACHES_FIXTURE_H
 #define FOREFETCH_TEST_CACHES_FIXTURE_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"

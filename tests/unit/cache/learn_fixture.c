@@ -2,9 +2,6 @@
 /* A server's replies as caches learn them; see the header. */
 #include "cache/learn_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"

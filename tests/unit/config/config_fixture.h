@@ -3,9 +3,6 @@
 #ifndef FOREFETCH_TEST_CONFIG_FIXTURE_H
 #define FOREFETCH_TEST_CONFIG_FIXTURE_H
 
-#include <stdint.h>
-#include <stdio.h>
-
 #include "unittest.h"
 #include "config/config.h"
 

@@ -3,10 +3,6 @@
  * lines, long lists, and the line numbers of messages. */
 #include "config/config.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 
 #define NAS "[server nas]\naddress = nas\nlisten = 127.0.0.1:2050\n"

@@ -2,8 +2,6 @@
 /* How far a word is from another one. */
 #include "config/spelling.h"
 
-#include <stdint.h>
-
 #include "unittest.h"
 
 TEST(test_distance)

@@ -2,9 +2,6 @@
 /* A control socket and its clients in virtual time; see the header. */
 #include <errno.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 #include <sys/socket.h>

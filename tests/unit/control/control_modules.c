@@ -5,8 +5,6 @@
  * the fixture itself.
  */
 #include <errno.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include "unittest.h"
 #include "cache/caches.h"

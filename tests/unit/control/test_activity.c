@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What goes on now: whose rows somebody is told, names, and bounds. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "unittest.h"
 #include "cache/caches.h"

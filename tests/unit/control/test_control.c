@@ -2,8 +2,6 @@
 /* The control socket: what is asked is answered; the socket file. */
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>

@@ -2,9 +2,6 @@
 /* What the control socket tells of a farm, and who may have it checked and
  * emptied. Its engine is one that answers as an empty Redis does. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 #include "unittest.h"
 

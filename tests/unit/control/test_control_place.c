@@ -2,7 +2,6 @@
 /* Commands about places, access trees and traces, and what ends with their
  * connection. */
 #include <errno.h>
-#include <string.h>
 #include <unistd.h>
 #include "unittest.h"
 #include "config/exportpath.h"

@@ -5,8 +5,6 @@
  * that has left is freed, so that AddressSanitizer sees who still uses it.
  */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "base/iopool.h"
 #include "cache/caches.h"

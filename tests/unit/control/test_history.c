@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The samples of the last hour: what happened in each, and that old ones go. */
-#include <stdint.h>
 #include "unittest.h"
 
 #include <event2/event.h>

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `farm check` says of what was found, and whether that is wrong. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include "unittest.h"
 #include "commands/farm.h"
 #include "doctor/finding.h"

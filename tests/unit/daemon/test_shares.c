@@ -3,9 +3,6 @@
  * that he needs, and the sum is never more than the whole. */
 #include "daemon/shares.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-
 #include "unittest.h"
 
 static void divides(uint64_t total, const uint64_t *want, size_t n, ...)

@@ -2,9 +2,6 @@
 /* Which mounts doctor looks at, and what it says of their options; findings on
  * their way from one process to another; checks that hang or crash. */
 #include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "unittest.h"

@@ -3,8 +3,6 @@
 #include <errno.h>
 #include <netdb.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "doctor/probe_private.h"

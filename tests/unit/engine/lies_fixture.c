@@ -2,10 +2,6 @@
 /* An engine under test and a server that lies; see the header. */
 #include "engine/lies_fixture.h"
 
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "unittest.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A cluster whose nodes lie: maps, MOVED and ASK, in virtual time. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <event2/event.h>
 
 #include "unittest.h"

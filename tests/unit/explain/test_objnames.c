@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names of objects: found a part at a time, while names come and go. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "cache/caches.h"
 #include "config/config.h"

@@ -6,9 +6,6 @@
 #include "farm/trees_objects.h"
 
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "base/metrics.h"

@@ -2,9 +2,6 @@
 /* Hints to wants: names, then bytes, in their order; what is passed, cancelled
  * and left behind; and what bounds them. */
 #include <errno.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
 #include "unittest.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What speculation may send, on a link that demand uses too. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "link/linksim.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The estimates of a link, in virtual time. */
-#include <stdint.h>
-#include <stdlib.h>
 #include "unittest.h"
 #include "link/linksim.h"
 

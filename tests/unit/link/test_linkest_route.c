@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Routes that become longer or shorter under an estimate, in virtual time. */
-#include <stdint.h>
-#include <stdlib.h>
 #include "unittest.h"
 #include "link/linksim.h"
 

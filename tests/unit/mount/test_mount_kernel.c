@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The list of the kernel's mounts. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "mount/mount_kernel.h"
 

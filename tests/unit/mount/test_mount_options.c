@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* SOURCE and the options of a mount: what is taken, for whom, what is refused.
  */
-#include <stdio.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "mount/mount_options.h"
 #include "mount/mount_source.h"

@@ -4,10 +4,6 @@
  * where it belongs. Every number in them is there once, so that no two
  * fields can be exchanged unseen.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"

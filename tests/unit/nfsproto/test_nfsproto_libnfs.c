@@ -7,11 +7,6 @@
  * our names. And what we encode, libnfs must decode to the last byte and
  * encode alike, for every row of every procedure.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The lists of READDIR, READDIRPLUS, DUMP and EXPORT, link by link. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs_proc.h"

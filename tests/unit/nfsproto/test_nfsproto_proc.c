@@ -4,11 +4,6 @@
  * same bytes, and is refused when cut at any byte; bounds; the checks that
  * results must pass; errors. What the fields hold is test_nfsproto_fields.c.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/nfsproto_wire.h"

@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Record marking: streams in, records out, and how much is moved for it. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfsproto_wire.h"
 #include "nfsproto/record.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* RPC headers and AUTH_SYS, against bytes spelled from RFC 5531. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "nfsproto/nfsproto_wire.h"
 #include "nfsproto/rpc_msg.h"

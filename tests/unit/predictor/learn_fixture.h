@@ -4,8 +4,6 @@
 #ifndef FOREFETCH_TEST_PREDICTOR_LEARN_FIXTURE_H
 #define FOREFETCH_TEST_PREDICTOR_LEARN_FIXTURE_H
 
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "predictor/predictor.h"
 

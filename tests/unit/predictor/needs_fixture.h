@@ -3,8 +3,6 @@
 #ifndef FOREFETCH_TESTS_NEEDS_FIXTURE_H
 #define FOREFETCH_TESTS_NEEDS_FIXTURE_H
 
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "predictor/predictor.h"
 

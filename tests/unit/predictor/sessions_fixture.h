@@ -4,8 +4,6 @@
 #define FOREFETCH_TEST_SESSIONS_FIXTURE_H
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "predictor/sessions/sessions.h"

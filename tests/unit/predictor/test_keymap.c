@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The map against a plain array that has the same, while it grows. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "hashing/hash_key.h"
 #include "predictor/store/keymap.h"

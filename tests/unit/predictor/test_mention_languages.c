@@ -1,10 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Mentions: how each language names its other files. A language is a row. */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "predictor/mention/mention.h"
 

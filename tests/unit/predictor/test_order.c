@@ -2,9 +2,6 @@
 /* Orders of reading: packed and unpacked, and through a file of trees. */
 #include "predictor/store/order.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "predictor/persist/persist.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is told of readers in virtual time, who read as programs do. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "predictor/pattern/pattern.h"
 

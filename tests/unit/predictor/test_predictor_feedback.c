@@ -2,7 +2,6 @@
 /* What feedback does, the scan guard, ageing, and patterns inside files. */
 #include "predictor/predictor.h"
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "unittest.h"

@@ -3,8 +3,6 @@
  * each step is bounded, and so is what a uid may bring. */
 #include <endian.h>
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <xxhash.h>
 

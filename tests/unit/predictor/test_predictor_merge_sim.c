@@ -8,9 +8,6 @@
  *
  * does that with traces (trace.h), and says what a snapshot takes.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "predictor/persist/merge.h"
 #include "predictor/persist/persist.h"

@@ -4,9 +4,6 @@
  * test_predictor_sim.c. */
 #include "predictor/sim/sim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 
 static const struct sim_options slow = {

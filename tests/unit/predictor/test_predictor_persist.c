@@ -3,8 +3,6 @@
 #include "predictor/persist/persist.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include "unittest.h"

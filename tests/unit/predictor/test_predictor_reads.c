@@ -3,8 +3,6 @@
  * type of object needs what it has. */
 #include "predictor/predictor.h"
 
-#include <stdlib.h>
-
 #include "unittest.h"
 
 #define MS 1000000ull

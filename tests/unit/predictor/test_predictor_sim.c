@@ -6,9 +6,6 @@
  */
 #include "predictor/sim/sim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 
 static struct trace *trace_of(const char *text)

@@ -2,8 +2,6 @@
 /* What goes through all that was learned from turn to turn: it ends, each step
  * is bounded, and nothing is torn by what is learned or cleared in between. */
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "predictor/persist/persist.h"

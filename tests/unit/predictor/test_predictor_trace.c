@@ -3,8 +3,6 @@
 #include "predictor/trace/trace_writer.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "predictor/sim/sim.h"

@@ -3,8 +3,6 @@
 #include "predictor/persist/trees.h"
 
 #include <errno.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "predictor/tree_text.h"

@@ -2,8 +2,6 @@
 /* The lower rooms of prefetch; see the header. */
 #include "prefetch/prefetch_fixture.h"
 
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "base/namemap.h"
 #include "cache/caches.h"

@@ -2,9 +2,6 @@
 /* See step_fixture.h. */
 #include "prefetch/step_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/accesscache.h"

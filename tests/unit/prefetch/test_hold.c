@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Pauses end when they should, and a metered link carries no byte ahead beyond
  * its share of an hour. */
-
 #include "unittest.h"
 #include "link/linkest.h"
 #include "prefetch/ground/hold.h"

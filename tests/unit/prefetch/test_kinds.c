@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* How much of a file is read, by its kind. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "prefetch/sources/kinds.h"
 

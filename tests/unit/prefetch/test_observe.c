@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Calls and listings as the predictor hears of them. */
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

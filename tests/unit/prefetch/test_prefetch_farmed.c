@@ -1,10 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Listings of which a farm gives the names: what is asked of the server then.
  * The farm is the test's. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "cache/caches.h"
 #include "farm/farm.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is wanted with a lookup, from what followed others. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 

@@ -3,9 +3,6 @@
  * Calls that pass: the reply's path copies them, and the pump counts and
  * foretells, whatever became of the buffers since.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include <event2/event.h>
 
 #include "unittest.h"

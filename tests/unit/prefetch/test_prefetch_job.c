@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Jobs in the queue of wants: when they have their turns, what they count as,
  * and how they end. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Lanes are fair: what one client wants stands before nothing of another's. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "prefetch/prefetch_fixture.h"

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Listings that are asked for anew in pages, and what such pages leave. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

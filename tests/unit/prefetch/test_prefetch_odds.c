@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Which odds count for which call, and what is not asked for again. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 

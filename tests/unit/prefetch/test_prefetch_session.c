@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What is wanted of a session: with whose credential, how much at a time, and
  * what is left of it when it is over. */
-#include <stdlib.h>
-
 #include <event2/event.h>
 
 #include "unittest.h"

@@ -5,10 +5,6 @@
  * a server said; of upstream there is but what fetch asks of it, and no call is
  * answered.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "base/namemap.h"

@@ -3,10 +3,6 @@
  * What is wanted while somebody goes through a tree: the caches are real ones,
  * which learned what a server said, and nothing is sent.
  */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

@@ -3,9 +3,6 @@
  * What is wanted, and in which order. Of upstream there is but what fetch
  * asks of it: calls go nowhere, and are answered by name.
  */
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/attrcache.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A source of one's own: what it hears, and what it may want. */
-#include <stdlib.h>
-
 #include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 

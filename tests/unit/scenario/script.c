@@ -3,10 +3,6 @@
 #include "scenario/script.h"
 
 #include <errno.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "scenario/vclock.h"

@@ -7,11 +7,6 @@
  * have the server asked the same, and are answered the same, as where no call
  * ever failed.
  */
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/log.h"
 #include "scenario/script.h"

@@ -12,10 +12,6 @@
  *	server  a server that is away, slow, or talks nonsense
  */
 #include <glob.h>
-#include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "unittest.h"
 #include "base/log.h"

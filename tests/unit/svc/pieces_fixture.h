@@ -8,9 +8,6 @@
 #ifndef FOREFETCH_TEST_PIECES_FIXTURE_H
 #define FOREFETCH_TEST_PIECES_FIXTURE_H
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "base/clock.h"
 #include "base/metrics.h"

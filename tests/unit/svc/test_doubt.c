@@ -7,9 +7,6 @@
  */
 #include "svc/doubt.h"
 
-#include <stdint.h>
-#include <string.h>
-
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What clients' connections may hold together. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 
 #include <event2/event.h>

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Who waited in the last seconds, and for what. */
-#include <stdio.h>
-#include <string.h>
 #include "unittest.h"
 #include "svc/waits.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Rates between samples, also where counters begin anew. */
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "top/top_fixture.h"
 #include "top/top_json.h"

@@ -2,9 +2,6 @@
 /* Pages of any size: nothing is outside of them, and nothing that a terminal
  * would obey is in them. */
 #include <locale.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "ctl/ctl_text.h"
 #include "text/utf8.h"

@@ -2,8 +2,6 @@
 /* Samples are packed and unpacked, so that they are freed as real ones. */
 #include "top/top_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 #include "control/arena.h"
 

@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The way to an address, asked of this machine's kernel. */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include "unittest.h"
 
 #include <arpa/inet.h>

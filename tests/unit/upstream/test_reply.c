@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The four things that can come of a call to the server. */
-#include <stdint.h>
-
 #include "unittest.h"
 #include "upstream/reply.h"
 

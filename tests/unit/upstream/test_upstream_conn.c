@@ -3,8 +3,6 @@
  * Connections to a server: how often it is tried to connect, what is sent again
  * and over which connection, and what is made of records that are no replies.
  */
-#include <stdint.h>
-
 #include "unittest.h"
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"

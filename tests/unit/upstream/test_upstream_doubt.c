@@ -3,8 +3,6 @@
  * When the server's reply cache may not know the repeat of a change any more,
  * and what becomes of the call then (docs/CONTRACT.md, "Changes").
  */
-#include <stdint.h>
-
 #include "unittest.h"
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"

@@ -2,10 +2,6 @@
 /* The server of these tests, and the owner of the calls. */
 #include "upstream/upstream_fixture.h"
 
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>

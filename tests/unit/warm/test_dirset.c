@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The set of directories that a walk has met. */
-#include <stdint.h>
-#include <stdio.h>
-#include <string.h>
 #include "unittest.h"
 #include "warm/dirset.h"
 
