@@ -6,24 +6,65 @@
 
 enum { TESTS_MAX = 64 };
 
+struct fixture {
+	CMFixtureFunction set_up, tear_down;
+};
+
+struct made {
+	void (*end)(void *);
+	void *x;
+};
+
 static struct CMUnitTest tests[TESTS_MAX];
-static size_t ntests;
-static CMFixtureFunction fixture[2];
+static struct fixture fixtures[TESTS_MAX]; /* of each test */
+static struct fixture fixture;             /* of those to come */
+static size_t ntests, begun;
+static struct made *made; /* by the test that runs */
+static size_t nmade;
+
+void *unittest_after(void (*end)(void *), void *x)
+{
+	made = realloc(made, (nmade + 1) * sizeof(*made));
+	assert_non_null(made);
+	made[nmade++] = (struct made){.end = end, .x = x};
+	return x;
+}
+
+static int set_up_test(void **state)
+{
+	const struct fixture *f = &fixtures[begun++];
+
+	return f->set_up ? f->set_up(state) : 0;
+}
+
+static int tear_down_test(void **state)
+{
+	const struct fixture *f = &fixtures[begun - 1];
+
+	while (nmade > 0) {
+		struct made last = made[--nmade];
+
+		last.end(last.x);
+	}
+	free(made);
+	made = NULL;
+	return f->tear_down ? f->tear_down(state) : 0;
+}
 
 void unittest_add(const char *name, CMUnitTestFunction run)
 {
 	if (ntests == TESTS_MAX)
 		abort();
+	fixtures[ntests] = fixture;
 	tests[ntests++] = (struct CMUnitTest){.name = name,
 	    .test_func = run,
-	    .setup_func = fixture[0],
-	    .teardown_func = fixture[1]};
+	    .setup_func = set_up_test,
+	    .teardown_func = tear_down_test};
 }
 
 void unittest_set_fixture(CMFixtureFunction set_up, CMFixtureFunction tear_down)
 {
-	fixture[0] = set_up;
-	fixture[1] = tear_down;
+	fixture = (struct fixture){set_up, tear_down};
 }
 
 int unittest_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)

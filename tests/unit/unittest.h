@@ -50,6 +50,12 @@
 	    unittest_early, line)(void)
 #define UNITTEST_JOIN(a, b) a##_##b
 
+/* What a test makes, and `end` takes away when the test is over, though it has
+ * failed: the latest first. Has the value of `x`. */
+#define AFTER(end, x)                                                          \
+	((void)sizeof((end)(x), 0), unittest_after((void (*)(void *))(end), x))
+
+void *unittest_after(void (*end)(void *), void *x);
 void unittest_add(const char *name, CMUnitTestFunction run);
 void unittest_set_fixture(
     CMFixtureFunction set_up, CMFixtureFunction tear_down);
