@@ -55,6 +55,16 @@
 #define AFTER(end, x)                                                          \
 	((void)sizeof((end)(x), 0), unittest_after((void (*)(void *))(end), x))
 
+/* A variable that `end` takes by its address where its block is left, and text
+ * that is freed there; not where the test fails. */
+#define ENDS_BY(end) __attribute__((cleanup(end)))
+#define FREED        ENDS_BY(unittest_free)
+
+static inline void unittest_free(void *pointer)
+{
+	free(*(void **)pointer);
+}
+
 void *unittest_after(void (*end)(void *), void *x);
 void unittest_add(const char *name, CMUnitTestFunction run);
 void unittest_set_fixture(

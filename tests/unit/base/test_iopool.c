@@ -83,7 +83,7 @@ TEST(test_drain_many)
 	enum { N = 5000 };
 	struct event_base *base = event_base_new();
 	struct iopool *pool = iopool_new(base, 4);
-	struct work *w = calloc(N, sizeof(*w));
+	FREED struct work *w = calloc(N, sizeof(*w));
 	unsigned dones = 0;
 
 	for (unsigned i = 0; i < N; i++) {
@@ -100,7 +100,6 @@ TEST(test_drain_many)
 	event_base_loop(base, EVLOOP_NONBLOCK);
 	iopool_free(pool);
 	event_base_free(base);
-	free(w);
 }
 
 TEST(test_order)

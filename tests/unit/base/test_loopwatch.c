@@ -19,7 +19,7 @@ static void turn(struct loopwatch *w, uint64_t *now_us, uint64_t us)
 
 TEST(test_longest)
 {
-	struct loopwatch *w = loopwatch_new();
+	struct loopwatch *w = AFTER(loopwatch_free, loopwatch_new());
 	uint64_t now_us = SECOND;
 
 	loopwatch_waits(w, now_us);
@@ -41,7 +41,6 @@ TEST(test_longest)
 	turn(w, &now_us, 20);
 	assert_int_equal(loopwatch_longest_us(w), 30);
 	assert_int_equal(loopwatch_long_turns(w), 1);
-	loopwatch_free(w);
 }
 
 static void on_timer(evutil_socket_t fd, short what, void *arg)
@@ -64,7 +63,7 @@ static void on_timer(evutil_socket_t fd, short what, void *arg)
 TEST(test_loop)
 {
 	struct event_base *base = event_base_new();
-	struct loopwatch *w = loopwatch_new();
+	struct loopwatch *w = AFTER(loopwatch_free, loopwatch_new());
 	struct timeval soon = {.tv_usec = 1000};
 	int left = 3;
 	struct event *ev = event_new(base, -1, EV_PERSIST, on_timer, &left);
@@ -76,13 +75,12 @@ TEST(test_loop)
 	assert_true(loopwatch_longest_us(w) >= 3000);
 	event_free(ev);
 	event_base_free(base);
-	loopwatch_free(w);
 }
 
 /* What short turns do not measure, they forget in time. */
 TEST(test_short_turns_forget)
 {
-	struct loopwatch *w = loopwatch_new();
+	struct loopwatch *w = AFTER(loopwatch_free, loopwatch_new());
 	uint64_t now_us = SECOND;
 
 	turn(w, &now_us, 50000);
@@ -91,7 +89,6 @@ TEST(test_short_turns_forget)
 		loopwatch_wakes(w, now_us);
 	}
 	assert_int_equal(loopwatch_longest_us(w), 0);
-	loopwatch_free(w);
 }
 
 /* A time that was read just now is not read again. */

@@ -148,7 +148,7 @@ TEST(test_rows)
 	struct metrics_row row;
 
 	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
-		struct metrics *m = metrics_new();
+		struct metrics *m = AFTER(metrics_free, metrics_new());
 
 		assert_non_null(m);
 		metrics_add_call(
@@ -169,7 +169,6 @@ TEST(test_rows)
 			assert_int_equal(row.latency->max, 40200);
 		}
 		assert_int_equal(found, 1);
-		metrics_free(m);
 	}
 	assert_int_equal(metrics_row_count(), 22 + 6 + 3 + 1);
 }
@@ -185,7 +184,7 @@ static uint64_t clock_of_test(void)
  * and what waited stands for itself only. */
 TEST(test_samples_stand_for_all)
 {
-	struct metrics *m = metrics_new();
+	struct metrics *m = AFTER(metrics_free, metrics_new());
 	const struct metrics_call at_once = {
 	    .clock = clock_of_test, .since_us = 990};
 	const struct metrics_call waited = {.latency_us = 100000};
@@ -206,13 +205,12 @@ TEST(test_samples_stand_for_all)
 	assert_int_equal(row.latency->count, 21);
 	assert_int_equal(
 	    row.latency->sum, 8 * 10 + 8 * 11 + 2 * 12 + 3 * 100000);
-	metrics_free(m);
 }
 
 /* Names are unique and fit for Prometheus; each counter counts for itself. */
 TEST(test_counters)
 {
-	struct metrics *m = metrics_new();
+	struct metrics *m = AFTER(metrics_free, metrics_new());
 	int i, k;
 
 	assert_non_null(m);
@@ -234,5 +232,4 @@ TEST(test_counters)
 	for (i = 0; i < METRICS_COUNTER_COUNT; i++)
 		assert_int_equal(
 		    metrics_get(m, (enum metrics_counter)i), i + 1);
-	metrics_free(m);
 }

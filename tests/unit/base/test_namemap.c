@@ -26,7 +26,7 @@ static void assert_name(
 
 TEST(test_names)
 {
-	struct namemap *m = namemap_new();
+	struct namemap *m = AFTER(namemap_free, namemap_new());
 	char longest[NAMEMAP_LEN_MAX + 2];
 
 	assert_name(m, 7, NULL);
@@ -49,14 +49,13 @@ TEST(test_names)
 	longest[NAMEMAP_LEN_MAX] = 0;
 	put(m, 10, longest);
 	assert_name(m, 10, longest);
-	namemap_free(m);
 }
 
 /* The newest are there, however many came before, and however much alike their
  * numbers are. */
 TEST(test_bound)
 {
-	struct namemap *m = namemap_new();
+	struct namemap *m = AFTER(namemap_free, namemap_new());
 	char name[16];
 
 	for (uint64_t i = 1; i <= 3 * (uint64_t)NAMEMAP_NAMES; i++) {
@@ -65,5 +64,4 @@ TEST(test_bound)
 		assert_name(m, i, name);
 	}
 	assert_name(m, 1, NULL);
-	namemap_free(m);
 }

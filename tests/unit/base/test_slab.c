@@ -32,8 +32,8 @@ static void item_make(struct slab *s, struct item *it, unsigned random)
 
 TEST(test_contents)
 {
-	struct item *items = calloc(ITEMS, sizeof(*items));
-	struct slab *s = slab_new();
+	FREED struct item *items = calloc(ITEMS, sizeof(*items));
+	struct slab *s = AFTER(slab_delete, slab_new());
 	uint32_t x = 1;
 
 	for (unsigned i = 0; i < TURNS; i++) {
@@ -56,8 +56,6 @@ TEST(test_contents)
 		slab_free(s, items[i].ref, items[i].size);
 	}
 	assert_int_equal(slab_used_bytes(s), 0);
-	slab_delete(s);
-	free(items);
 }
 
 /* The highest reference, which counts the memory that was taken. */

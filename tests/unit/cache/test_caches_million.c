@@ -270,32 +270,30 @@ static bool uses(struct fixture *fx, unsigned file)
 TEST(test_blocks_hold)
 {
 	enum { LIMIT = 32 * MIB, OFTEN = 1000 };
-	struct fixture fx;
+	struct fixture *fx = fixture_new(UINT64_C(256) * MIB);
 	uint64_t most = 0;
 	unsigned known = 0;
 
-	fixture_begin(&fx, UINT64_C(256) * MIB);
-	datacache_set_memory(fx.dc, LIMIT);
+	datacache_set_memory(fx->dc, LIMIT);
 	for (unsigned f = 0; f < MILLION; f++) {
-		add_block(&fx, f, 0);
+		add_block(fx, f, 0);
 		if (f % 1000 == 0)
-			iopool_drain(fx.pool);
+			iopool_drain(fx->pool);
 		if (f % 10000 == 0 && f > 0)
 			for (unsigned k = 0; k < OFTEN; k++)
-				uses(&fx, k);
-		if (datacache_memory_bytes(fx.dc) > most)
-			most = datacache_memory_bytes(fx.dc);
+				uses(fx, k);
+		if (datacache_memory_bytes(fx->dc) > most)
+			most = datacache_memory_bytes(fx->dc);
 	}
-	iopool_drain(fx.pool);
+	iopool_drain(fx->pool);
 	print_message("%llu files in %d MiB, at most %.1f MiB\n",
-	    (unsigned long long)stats_of(&fx).files, LIMIT / MIB,
+	    (unsigned long long)stats_of(fx).files, LIMIT / MIB,
 	    (double)most / MIB);
 	assert_true(most <= LIMIT / 7 * 8);
-	assert_true(stats_of(&fx).files > LIMIT / 112 / 2);
+	assert_true(stats_of(fx).files > LIMIT / 112 / 2);
 	for (unsigned k = 0; k < OFTEN; k++)
-		known += uses(&fx, k);
+		known += uses(fx, k);
 	assert_int_equal(known, OFTEN);
-	assert_true(uses(&fx, MILLION - 1));
-	assert_false(uses(&fx, MILLION / 2));
-	fixture_end(&fx);
+	assert_true(uses(fx, MILLION - 1));
+	assert_false(uses(fx, MILLION / 2));
 }

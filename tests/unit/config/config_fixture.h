@@ -6,6 +6,7 @@
 #include "unittest.h"
 #include "config/config.h"
 
+/* It is there until the test is over. */
 static inline struct config *must_load(const char *text)
 {
 	char err[CONFIG_ERR_MAX] = "";
@@ -13,10 +14,10 @@ static inline struct config *must_load(const char *text)
 
 	if (!cfg)
 		fail_msg("%s\n%s", err, text);
-	return cfg;
+	return AFTER(config_free, cfg);
 }
 
-/* As `forefetchd -t` prints it; to be freed. */
+/* As `forefetchd -t` prints it; there until the test is over. */
 static inline char *print(const struct config *cfg)
 {
 	char *text = NULL;
@@ -26,7 +27,7 @@ static inline char *print(const struct config *cfg)
 	assert_non_null(out);
 	config_print(cfg, out);
 	assert_int_equal(fclose(out), 0);
-	return text;
+	return AFTER(free, text);
 }
 
 #endif

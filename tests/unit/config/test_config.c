@@ -111,7 +111,6 @@ TEST(test_sample)
 	assert_int_equal(
 	    srv->overrides[0].policy.consistency, CONFIG_CONSISTENCY_FROZEN);
 	check_policy(&srv->overrides[0].policy);
-	config_free(cfg);
 }
 
 /* The defaults are what the sample shows. */
@@ -122,7 +121,6 @@ TEST(test_defaults)
 	check_sample(cfg);
 	assert_int_equal(cfg->servers[0].allow.n, 2);
 	assert_int_equal(cfg->servers[0].noverrides, 0);
-	config_free(cfg);
 }
 
 /* Sections in any order; an override keeps what it says, whatever it is. */
@@ -162,7 +160,6 @@ TEST(test_inherit)
 	assert_string_equal(other->exports.list[0], "/a");
 	assert_int_equal(cfg->metrics.n, 1);
 	assert_null(config_server_find(cfg, "na"));
-	config_free(cfg);
 }
 
 /* Every form of a value, by what it prints as. */
@@ -255,7 +252,6 @@ TEST(test_values)
 		snprintf(want, sizeof(want), "\n%s\n", values[i].printed);
 		if (!strstr(printed, want))
 			fail_msg("no '%s' in %s", values[i].printed, printed);
-		free(printed);
 		config_free(cfg);
 	}
 }
@@ -266,7 +262,6 @@ TEST(test_former_rate)
 	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1M\n" NAS);
 
 	assert_int_equal(cfg->reorder_rate, UINT64_C(8) << 20);
-	config_free(cfg);
 }
 
 /* What a former file may say can be printed and read again. */
@@ -277,15 +272,12 @@ TEST(test_former_rate_is_printed)
 	struct config *again = must_load(printed);
 
 	assert_int_equal(again->reorder_rate, UINT64_C(8) << 40);
-	config_free(again);
-	free(printed);
-	config_free(cfg);
 }
 
 /* As many networks as somebody may list, over many lines. */
 TEST(test_many_networks)
 {
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 	struct config *cfg;
@@ -297,8 +289,6 @@ TEST(test_many_networks)
 	assert_int_equal(fclose(out), 0);
 	cfg = must_load(text);
 	assert_int_equal(cfg->servers[0].allow.n, 2001);
-	config_free(cfg);
-	free(text);
 }
 
 /* A byte order mark, lines that end as on another system. */
@@ -310,7 +300,6 @@ TEST(test_foreign)
 
 	assert_string_equal(cfg->servers[0].address, "nas");
 	assert_int_equal(cfg->servers[0].line, 1);
-	config_free(cfg);
 }
 
 TEST(test_print_loads)
@@ -322,10 +311,6 @@ TEST(test_print_loads)
 	second = print(again);
 	assert_string_equal(first, second);
 	assert_int_equal(config_diff(cfg, again, NULL, NULL), 0);
-	free(first);
-	free(second);
-	config_free(cfg);
-	config_free(again);
 }
 
 TEST(test_presets)
@@ -403,14 +388,12 @@ TEST(test_allow)
 	assert_true(allows(srv, "::ffff:172.31.0.1"));
 	assert_false(allows(srv, "172.32.0.1"));
 	assert_false(config_server_allows(srv, &unix_peer));
-	config_free(cfg);
 
 	/* All of IPv6 is not all of IPv4. */
 	cfg = must_load(NAS "allow = ::/0\n");
 	assert_true(allows(&cfg->servers[0], "2001:db8::1"));
 	assert_false(allows(&cfg->servers[0], "127.0.0.1"));
 	assert_false(allows(&cfg->servers[0], "::ffff:127.0.0.1"));
-	config_free(cfg);
 }
 
 /* What differs from NAS: "-nas +b", "nas.secure", with "!" what is fixed. */
@@ -462,9 +445,7 @@ TEST(test_diff)
 
 		config_diff(old, cfg, note_change, text);
 		assert_string_equal(text, changes[i].diff);
-		config_free(cfg);
 	}
-	config_free(old);
 }
 
 /* What a server says for its exports is a change of the server only. */
@@ -480,14 +461,11 @@ TEST(test_diff_exports)
 			    "[export nas:/x]\nprefetch = off\n");
 	config_diff(old, cfg, note_change, text);
 	assert_string_equal(text, " nas.attr_timeout");
-	config_free(cfg);
 	cfg = must_load(NAS "[export nas:/x]\nprefetch = on\n"
 			    "[export nas:/y]\nprefetch = on\n");
 	text[0] = '\0';
 	config_diff(old, cfg, note_change, text);
 	assert_string_equal(text, " nas.export");
-	config_free(cfg);
-	config_free(old);
 }
 
 /* The order of the servers in the file is of no account. */
@@ -497,6 +475,4 @@ TEST(test_diff_order)
 	struct config *cfg = must_load(OTHER NAS);
 
 	assert_int_equal(config_diff(old, cfg, NULL, NULL), 0);
-	config_free(old);
-	config_free(cfg);
 }

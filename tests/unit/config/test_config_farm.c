@@ -22,8 +22,6 @@ TEST(test_none)
 	assert_string_equal(cfg->farm.password_file, "");
 	assert_string_equal(cfg->farm.key_file, "");
 	assert_null(strstr(printed, "[farm]"));
-	free(printed);
-	config_free(cfg);
 }
 
 static void check_presets(const struct config_farm *farm)
@@ -44,7 +42,6 @@ TEST(test_presets)
 	assert_int_equal(cfg->farm.line, 2);
 	assert_int_equal(cfg->farm.engine.n, 0);
 	check_presets(&cfg->farm);
-	config_free(cfg);
 
 	cfg = must_load(FARM "engine = redis://cache.example.org\n");
 	assert_int_equal(cfg->farm.engine.n, 1);
@@ -52,7 +49,6 @@ TEST(test_presets)
 	    cfg->farm.engine.list[0], "redis://cache.example.org:6379");
 	assert_string_equal(cfg->farm.key_file, "/etc/forefetch.key");
 	check_presets(&cfg->farm);
-	config_free(cfg);
 }
 
 TEST(test_all_keys)
@@ -77,7 +73,6 @@ TEST(test_all_keys)
 	assert_string_equal(farm->key_file, "/etc/forefetch.key");
 	assert_int_equal(farm->share, CONFIG_SHARE_DATA | CONFIG_SHARE_TREES);
 	assert_int_equal(farm->publish_cap, 10000000);
-	config_free(cfg);
 }
 
 /* Every form of a value, by what it prints as. */
@@ -130,10 +125,6 @@ TEST(test_values)
 		second = print(again);
 		assert_string_equal(first, second);
 		assert_int_equal(config_diff(cfg, again, NULL, NULL), 0);
-		free(first);
-		free(second);
-		config_free(cfg);
-		config_free(again);
 	}
 }
 
@@ -287,7 +278,6 @@ TEST(test_limits)
 		    text + n, sizeof(text) - n, " redis://h%d", i);
 	cfg = must_load(text);
 	assert_int_equal(cfg->farm.engine.n, 32);
-	config_free(cfg);
 	strcpy(text + n, " redis://one-more");
 	assert_null(config_parse_string(text, "t", err, sizeof(err)));
 	assert_non_null(strstr(err, "too many nodes"));
@@ -295,7 +285,6 @@ TEST(test_limits)
 	/* As long as a path of a socket can be, and one more. */
 	snprintf(text, sizeof(text), FARM "engine = redis+unix:///%0106d", 0);
 	cfg = must_load(text);
-	config_free(cfg);
 	strcat(text, "0");
 	assert_null(config_parse_string(text, "t", err, sizeof(err)));
 	assert_non_null(strstr(err, "t:3: [farm] engine: the path is too "
@@ -328,8 +317,6 @@ static void check_diff(const char *was, const char *is, const char *want)
 
 	assert_string_equal(text, want);
 	assert_int_equal(n == 0, *want == '\0');
-	config_free(old);
-	config_free(now);
 }
 
 TEST(test_diff)
@@ -355,22 +342,17 @@ TEST(test_keep_fixed)
 	char *printed;
 
 	config_keep_fixed(old, now);
-	config_free(old);
 	assert_int_equal(now->farm.engine.n, 1);
 	assert_string_equal(now->farm.engine.list[0], "redis://h:6379");
 	assert_string_equal(now->farm.key_file, "/etc/forefetch.key");
 	assert_null(now->farm.file);
 	printed = print(now);
 	assert_non_null(strstr(printed, "\n[farm]\nengine = redis://h:6379\n"));
-	free(printed);
-	config_free(now);
 
 	old = must_load("");
 	now = must_load(FARM "engine = redis://h\n");
 	config_keep_fixed(old, now);
-	config_free(old);
 	assert_int_equal(now->farm.engine.n, 0);
-	config_free(now);
 }
 
 /* ---- files --------------------------------------------------------------- */

@@ -3,19 +3,9 @@
  * lines, long lists, and the line numbers of messages. */
 #include "config/config.h"
 
-#include "unittest.h"
+#include "config/config_fixture.h"
 
 #define NAS "[server nas]\naddress = nas\nlisten = 127.0.0.1:2050\n"
-
-static struct config *must_load(const char *text)
-{
-	char err[CONFIG_ERR_MAX] = "";
-	struct config *cfg = config_parse_string(text, "t", err, sizeof(err));
-
-	if (!cfg)
-		fail_msg("%s", err);
-	return cfg;
-}
 
 static void must_fail(const char *text, const char *want)
 {
@@ -37,7 +27,6 @@ static void assert_exports(const char *text, const char *want)
 		strcat(got, paths->list[i]);
 	}
 	assert_string_equal(got, want);
-	config_free(cfg);
 }
 
 TEST(test_continued)
@@ -120,8 +109,6 @@ TEST(test_long_list)
 		fclose(out);
 		again = must_load(printed);
 		assert_int_equal(again->servers[0].exports.n, 800);
-		config_free(cfg);
-		config_free(again);
 	}
 }
 
@@ -140,7 +127,6 @@ TEST(test_too_long)
 	strcpy(text + n, " # the comment does not count\n");
 	cfg = must_load(text);
 	assert_int_equal(cfg->servers[0].allow.n, words);
-	config_free(cfg);
 	strcpy(text + n, " \\\n10.1.2.3");
 	assert_null(config_parse_string(text, "t", err, sizeof(err)));
 	assert_non_null(strstr(err,

@@ -148,7 +148,7 @@ FIXTURE(set_up, tear_down);
 TEST(test_status)
 {
 	struct farm_fixture *fx = *state;
-	struct arena a = {0};
+	ENDS_BY(arena_clear) struct arena a = {0};
 	Forefetch__FarmStatus *st = control_farm_status(&a, fx->farm);
 	char prefix[32];
 
@@ -167,7 +167,6 @@ TEST(test_status)
 	assert_string_equal(st->share[1], "trees");
 	assert_int_equal(st->publish_cap_bytes_per_second, 50000000);
 	assert_false(a.failed);
-	arena_clear(&a);
 }
 
 /* What happens to the engine shows, and so do questions. */
@@ -202,7 +201,7 @@ TEST(test_counters)
 TEST(test_off)
 {
 	struct farm_fixture *fx = *state;
-	struct arena a = {0};
+	ENDS_BY(arena_clear) struct arena a = {0};
 	Forefetch__FarmStatus *st =
 	    control_farm_off(&a, &fx->config, "no such key");
 
@@ -211,7 +210,6 @@ TEST(test_off)
 	assert_string_equal(st->id, "");
 	assert_int_equal(st->n_nodes, 0);
 	assert_int_equal(st->n_share, 2);
-	arena_clear(&a);
 }
 
 /* ---- check and flush ---------------------------------------------------- */

@@ -341,7 +341,7 @@ TEST(test_import_abandoned)
 	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
-	uint8_t *file;
+	FREED uint8_t *file;
 
 	learn(fx, 200);
 	what.action = FOREFETCH__TREES_ACTION__EXPORT;
@@ -363,7 +363,6 @@ TEST(test_import_abandoned)
 		close(fd);
 		pass(fx, 10);
 	}
-	free(file);
 }
 
 static Forefetch__Response *ask_trace(

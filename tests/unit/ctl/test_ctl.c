@@ -14,7 +14,7 @@
 static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 {
 	struct json j = {0};
-	char *text;
+	FREED char *text;
 	size_t size;
 
 	j.out = open_memstream(&text, &size);
@@ -30,7 +30,6 @@ static void expect_json(const uint8_t *bytes, size_t len, const char *want)
 	assert_string_equal(text + 5 + strlen(want),
 	    ",\"m\":18446744073709551615,"
 	    "\"b\":false,\"c\":true}");
-	free(text);
 }
 
 TEST(test_json)
@@ -75,10 +74,9 @@ static char *json_of(const void *message)
 
 static void expect_message(const void *message, const char *want)
 {
-	char *text = json_of(message);
+	FREED char *text = json_of(message);
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 /* Fields have their names; what is not known is null. */
@@ -145,14 +143,13 @@ TEST(test_stats)
 
 static void expect_put(const void *message, const char *text, const char *want)
 {
-	char *got;
+	FREED char *got;
 	size_t size;
 	FILE *out = open_memstream(&got, &size);
 
 	ctl_put(out, message, text);
 	fclose(out);
 	assert_string_equal(got, want);
-	free(got);
 }
 
 /* Text that is made of the fields of a message. */
@@ -278,10 +275,9 @@ TEST(test_mounts)
 
 static void check_plain(const char *path, const char *want)
 {
-	char *plain = ctl_path_plain(path);
+	FREED char *plain = ctl_path_plain(path);
 
 	assert_string_equal(plain, want);
-	free(plain);
 }
 
 TEST(test_plain)

@@ -63,14 +63,13 @@ static void export(const char *file, uint64_t uid, uint64_t dir, unsigned first)
 {
 	const struct predictor_options opt = {.budget_bytes = 4 << 20};
 	struct predictor *p = predictor_new(&opt);
-	void *data;
+	FREED void *data;
 	size_t len;
 
 	use(p, uid, dir, first);
 	data = predictor_export_trees(p, TREES_ALL, &len);
 	assert_non_null(data);
 	put(file, data, len);
-	free(data);
 	predictor_free(p);
 }
 
@@ -152,7 +151,7 @@ TEST(test_refused)
 	struct files *f = *state;
 	struct stat st;
 	size_t len;
-	char *data = get(f->b, &len);
+	FREED char *data = get(f->b, &len);
 
 	assert_int_equal(merge(f, 1), CTL_EXIT_USAGE);
 	for (size_t cut = 0; cut < len; cut += 11) {
@@ -172,5 +171,4 @@ TEST(test_refused)
 	assert_int_equal(merge(f, 3), EXIT_FAILURE);
 	assert_int_equal(stat(f->out, &st), 0);
 	assert_int_equal(st.st_size, 3);
-	free(data);
 }

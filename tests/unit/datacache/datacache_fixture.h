@@ -160,6 +160,16 @@ static inline void fixture_end(struct fixture *fx)
 	assert_int_equal(rmdir(fx->dir), 0);
 }
 
+/* It is there until the test is over. */
+static inline struct fixture *fixture_new(uint64_t size)
+{
+	struct fixture *fx = AFTER(free, calloc(1, sizeof(*fx)));
+
+	assert_non_null(fx);
+	fixture_begin(fx, size);
+	return AFTER(fixture_end, fx);
+}
+
 static inline struct datacache_stats stats_of(struct fixture *fx)
 {
 	struct datacache_stats st;

@@ -63,6 +63,16 @@ static void world_end(struct world *w)
 	fixture_end(&w->fx);
 }
 
+/* It is there until the test is over. */
+static struct world *world_new(uint64_t rate)
+{
+	struct world *w = AFTER(free, calloc(1, sizeof(*w)));
+
+	assert_non_null(w);
+	world_begin(w, rate);
+	return AFTER(world_end, w);
+}
+
 /* A client reads all, in an order of its own. */
 static void use(struct world *w)
 {
@@ -92,155 +102,142 @@ static uint64_t moved(struct world *w)
 /* After some seconds of silence, not before. */
 TEST(test_idle)
 {
-	struct world w;
+	struct world *w = world_new(100 * MIB);
 
-	world_begin(&w, 100 * MIB);
-	use(&w);
-	wait(&w, 4 * SECOND_US);
-	assert_int_equal(moved(&w), 0);
-	assert_false(compact_busy(w.c));
+	use(w);
+	wait(w, 4 * SECOND_US);
+	assert_int_equal(moved(w), 0);
+	assert_false(compact_busy(w->c));
 	/* Something is under way. */
-	w.busy = true;
-	wait(&w, 20 * SECOND_US);
-	assert_int_equal(moved(&w), 0);
-	w.busy = false;
+	w->busy = true;
+	wait(w, 20 * SECOND_US);
+	assert_int_equal(moved(w), 0);
+	w->busy = false;
 	/* A client asks for attributes, now and then. */
 	for (unsigned i = 0; i < 20; i++) {
-		w.calls++;
-		wait(&w, 3 * SECOND_US);
+		w->calls++;
+		wait(w, 3 * SECOND_US);
 	}
-	assert_int_equal(moved(&w), 0);
-	wait(&w, 10 * SECOND_US);
-	assert_int_equal(moved(&w), N * LEN);
+	assert_int_equal(moved(w), 0);
+	wait(w, 10 * SECOND_US);
+	assert_int_equal(moved(w), N * LEN);
 	/* Once is enough. */
-	wait(&w, 60 * MINUTE_US);
-	assert_int_equal(moved(&w), N * LEN);
-	assert_int_equal(stats_of(&w.fx).layout_passes, 1);
-	world_end(&w);
+	wait(w, 60 * MINUTE_US);
+	assert_int_equal(moved(w), N * LEN);
+	assert_int_equal(stats_of(&w->fx).layout_passes, 1);
 }
 
 TEST(test_rate)
 {
-	struct world w;
+	struct world *w = world_new(MIB);
 	uint64_t before, most = 0;
 
-	world_begin(&w, MIB);
-	use(&w);
+	use(w);
 	for (unsigned i = 0; i < 20; i++) {
-		before = moved(&w);
-		wait(&w, SECOND_US);
-		if (moved(&w) - before > most)
-			most = moved(&w) - before;
+		before = moved(w);
+		wait(w, SECOND_US);
+		if (moved(w) - before > most)
+			most = moved(w) - before;
 	}
-	assert_int_equal(moved(&w), N * LEN);
+	assert_int_equal(moved(w), N * LEN);
 	assert_true(most <= MIB + MIB / 8);
 	assert_true(most >= MIB / 2);
-	world_end(&w);
 }
 
 /* A pass ends when a client calls, and what it moved is not moved again. */
 TEST(test_call)
 {
-	struct world w;
+	struct world *w = world_new(MIB);
 	uint64_t before;
 
-	world_begin(&w, MIB);
-	use(&w);
-	while (moved(&w) < N * LEN / 2)
-		wait(&w, SECOND_US / 10);
-	w.calls++;
-	wait(&w, SECOND_US / 10);
-	before = moved(&w);
-	assert_false(compact_busy(w.c));
-	wait(&w, 3 * SECOND_US);
-	assert_int_equal(moved(&w), before);
-	wait(&w, 30 * MINUTE_US);
-	assert_true(moved(&w) >= N * LEN);
-	assert_true(moved(&w) <= 2 * N * LEN);
-	world_end(&w);
+	use(w);
+	while (moved(w) < N * LEN / 2)
+		wait(w, SECOND_US / 10);
+	w->calls++;
+	wait(w, SECOND_US / 10);
+	before = moved(w);
+	assert_false(compact_busy(w->c));
+	wait(w, 3 * SECOND_US);
+	assert_int_equal(moved(w), before);
+	wait(w, 30 * MINUTE_US);
+	assert_true(moved(w) >= N * LEN);
+	assert_true(moved(w) <= 2 * N * LEN);
 }
 
 /* The waits grow while the order is another one each time; a run in the order
  * of the layout makes them short again. */
 TEST(test_unstable)
 {
-	struct world w;
+	struct world *w = world_new(100 * MIB);
 	uint64_t passes = 0;
 
-	world_begin(&w, 100 * MIB);
 	for (unsigned i = 0; i < 12 * 10; i++) {
-		w.order++;
-		use(&w);
-		wait(&w, 6 * MINUTE_US);
+		w->order++;
+		use(w);
+		wait(w, 6 * MINUTE_US);
 	}
 	/* Twelve hours. */
-	passes = stats_of(&w.fx).layout_passes;
+	passes = stats_of(&w->fx).layout_passes;
 	assert_true(passes >= 5);
 	assert_true(passes <= 8);
-	wait(&w, 48 * 60 * MINUTE_US);
+	wait(w, 48 * 60 * MINUTE_US);
 	/* In order, so there is nothing to be done; but soon there is. */
-	passes = stats_of(&w.fx).layout_passes;
-	use(&w);
-	wait(&w, 2 * MINUTE_US);
-	assert_int_equal(stats_of(&w.fx).layout_passes, passes);
-	w.order++;
-	use(&w);
-	wait(&w, MINUTE_US);
-	assert_int_equal(stats_of(&w.fx).layout_passes, passes + 1);
-	w.order++;
-	use(&w);
-	wait(&w, 11 * MINUTE_US);
-	assert_int_equal(stats_of(&w.fx).layout_passes, passes + 2);
-	world_end(&w);
+	passes = stats_of(&w->fx).layout_passes;
+	use(w);
+	wait(w, 2 * MINUTE_US);
+	assert_int_equal(stats_of(&w->fx).layout_passes, passes);
+	w->order++;
+	use(w);
+	wait(w, MINUTE_US);
+	assert_int_equal(stats_of(&w->fx).layout_passes, passes + 1);
+	w->order++;
+	use(w);
+	wait(w, 11 * MINUTE_US);
+	assert_int_equal(stats_of(&w->fx).layout_passes, passes + 2);
 }
 
 TEST(test_off)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	struct compact_params none = {
-	    .calls = calls_of, .busy = busy_of, .ctx = &w};
+	    .calls = calls_of, .busy = busy_of, .ctx = w};
 	struct compact *c;
 
-	world_begin(&w, 0);
-	use(&w);
-	wait(&w, 60 * MINUTE_US);
-	assert_int_equal(moved(&w), 0);
+	use(w);
+	wait(w, 60 * MINUTE_US);
+	assert_int_equal(moved(w), 0);
 	/* Where it is told to it does, whoever calls. */
-	assert_int_equal(compact_begin(w.c), 0);
-	assert_true(compact_busy(w.c));
-	assert_int_equal(compact_begin(w.c), -EALREADY);
-	for (unsigned i = 0; compact_busy(w.c); i++) {
+	assert_int_equal(compact_begin(w->c), 0);
+	assert_true(compact_busy(w->c));
+	assert_int_equal(compact_begin(w->c), -EALREADY);
+	for (unsigned i = 0; compact_busy(w->c); i++) {
 		assert_true(i < 10000);
-		w.calls++;
-		w.now_us += compact_tick(w.c, w.now_us);
-		iopool_drain(w.fx.pool);
+		w->calls++;
+		w->now_us += compact_tick(w->c, w->now_us);
+		iopool_drain(w->fx.pool);
 	}
-	assert_int_equal(moved(&w), N * LEN);
+	assert_int_equal(moved(w), N * LEN);
 	/* On again, by a new configuration. */
-	w.order++;
-	use(&w);
-	compact_set_rate(w.c, MIB);
-	wait(&w, 60 * MINUTE_US);
-	assert_true(moved(&w) > N * LEN);
-	c = compact_new(&none, 0);
+	w->order++;
+	use(w);
+	compact_set_rate(w->c, MIB);
+	wait(w, 60 * MINUTE_US);
+	assert_true(moved(w) > N * LEN);
+	c = AFTER(compact_free, compact_new(&none, 0));
 	assert_int_equal(compact_begin(c), -ENODEV);
 	assert_false(compact_busy(c));
-	compact_free(c);
-	world_end(&w);
 }
 
 /* A client calls again and again while a pass is made: that begins anew, but
  * not at each of its pauses. */
 TEST(test_interrupted)
 {
-	struct world w;
+	struct world *w = world_new(MIB / 4);
 
-	world_begin(&w, MIB / 4);
-	use(&w);
+	use(w);
 	for (unsigned i = 0; i < 30; i++) {
-		wait(&w, 10 * SECOND_US);
-		w.calls++;
+		wait(w, 10 * SECOND_US);
+		w->calls++;
 	}
-	assert_in_range(moved(&w), 1, 2 * N * LEN / 3);
-	world_end(&w);
+	assert_in_range(moved(w), 1, 2 * N * LEN / 3);
 }

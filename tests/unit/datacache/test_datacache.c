@@ -4,46 +4,42 @@
 
 TEST(test_find)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	struct datacache_stats st;
 
-	fixture_begin(&fx, 16 * MIB);
-	assert_false(find_some(&fx, 1, 1, 0, 100));
-	add_some(&fx, 1, 1, 0, 64 * KIB, FIRM);
+	assert_false(find_some(fx, 1, 1, 0, 100));
+	add_some(fx, 1, 1, 0, 64 * KIB, FIRM);
 	/* Before anything ran, out of memory. */
 	assert_int_equal(
-	    find_now(&fx, 1, 1, 100, 1000, 0, NULL), DATACACHE_HIT);
-	st = stats_of(&fx);
+	    find_now(fx, 1, 1, 100, 1000, 0, NULL), DATACACHE_HIT);
+	st = stats_of(fx);
 	assert_int_equal(st.pending_bytes, 64 * KIB);
-	iopool_drain(fx.pool);
-	st = stats_of(&fx);
+	iopool_drain(fx->pool);
+	st = stats_of(fx);
 	assert_int_equal(st.pending_bytes, 0);
 	assert_int_equal(st.live_bytes, 64 * KIB);
 	/* Out of the segment, without a wait: it was just written. */
 	assert_int_equal(
-	    find_now(&fx, 1, 1, 0, 64 * KIB, 0, NULL), DATACACHE_HIT);
-	assert_false(find_some(&fx, 1, 1, 1, 64 * KIB));
-	assert_false(find_some(&fx, 2, 1, 0, 1));
-	fixture_end(&fx);
+	    find_now(fx, 1, 1, 0, 64 * KIB, 0, NULL), DATACACHE_HIT);
+	assert_false(find_some(fx, 1, 1, 1, 64 * KIB));
+	assert_false(find_some(fx, 2, 1, 0, 1));
 }
 
 TEST(test_pieces)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 128; i++)
-		add_some(&fx, 1, 1, i * 4 * KIB, 4 * KIB, FIRM);
+		add_some(fx, 1, 1, i * 4 * KIB, 4 * KIB, FIRM);
 	/* Each is a record of its own yet. */
 	assert_int_equal(
-	    find_now(&fx, 1, 1, 0, 256 * KIB, 0, NULL), DATACACHE_HIT);
+	    find_now(fx, 1, 1, 0, 256 * KIB, 0, NULL), DATACACHE_HIT);
 	assert_int_equal(
-	    find_now(&fx, 1, 1, 0, 256 * KIB + 1, 0, NULL), DATACACHE_MISS);
-	iopool_drain(fx.pool);
+	    find_now(fx, 1, 1, 0, 256 * KIB + 1, 0, NULL), DATACACHE_MISS);
+	iopool_drain(fx->pool);
 	/* Written side by side, they are one. */
-	assert_true(find_some(&fx, 1, 1, 0, 512 * KIB));
-	assert_true(find_some(&fx, 1, 1, 4 * KIB - 1, 4 * KIB + 2));
-	fixture_end(&fx);
+	assert_true(find_some(fx, 1, 1, 0, 512 * KIB));
+	assert_true(find_some(fx, 1, 1, 4 * KIB - 1, 4 * KIB + 2));
 }
 
 static uint64_t have(struct fixture *fx, uint64_t file, uint64_t version,
@@ -65,241 +61,224 @@ TEST(test_overlap)
 	static const uint32_t ends[][2] = {{0, 1000}, {500, 1500}, {900, 100},
 	    {999, 2}, {1000, 1000}, {1999, 5000}, {2000, 1000}, {0, 3000},
 	    {1, 2998}, {2999, 1}};
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 4 * sizeof(ends) / sizeof(ends[0]); i++) {
 		const uint32_t *e = ends[i / 4];
 		bool firm = i % 4 < 2;
 		uint64_t end = e[0] + e[1] > 3000 ? e[0] + e[1] : 3000;
 
 		for (unsigned k = 0; k < 3; k++)
-			add_sent(&fx, i, 1, k * 1000, 1000, firm ? FIRM : 0, 1);
+			add_sent(fx, i, 1, k * 1000, 1000, firm ? FIRM : 0, 1);
 		if (i % 2)
-			iopool_drain(fx.pool);
-		add_sent(&fx, i, 1, e[0], e[1], firm ? FIRM : 0, 2);
-		assert_int_equal(have(&fx, i, 1, 0, 9000, 0), end);
+			iopool_drain(fx->pool);
+		add_sent(fx, i, 1, e[0], e[1], firm ? FIRM : 0, 2);
+		assert_int_equal(have(fx, i, 1, 0, 9000, 0), end);
 		assert_int_equal(
-		    have(&fx, i, 1, 0, 9000, 2), firm ? end : e[1]);
+		    have(fx, i, 1, 0, 9000, 2), firm ? end : e[1]);
 		for (unsigned k = 0; k < 2; k++) {
 			/* What is not firm is not put together. */
-			assert_int_equal(find_some(&fx, i, 1, 0, (uint32_t)end),
+			assert_int_equal(find_some(fx, i, 1, 0, (uint32_t)end),
 			    firm || (e[0] == 0 && e[1] == end));
-			assert_true(find_at(&fx, i, 1, e[0], e[1], 2));
-			iopool_drain(fx.pool);
+			assert_true(find_at(fx, i, 1, e[0], e[1], 2));
+			iopool_drain(fx->pool);
 		}
 	}
-	fixture_end(&fx);
 }
 
 TEST(test_version)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	struct data_version v1 = version_of(1), v2 = version_of(2);
 	struct data_key key = key_of(1);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_some(&fx, 1, 1, 0, 1000, FIRM);
-	add_some(&fx, 1, 1, 1000, 1000, FIRM);
-	add_some(&fx, 1, 2, 1000, 1000, FIRM);
-	assert_false(find_some(&fx, 1, 2, 0, 2000));
-	assert_true(find_some(&fx, 1, 2, 1000, 1000));
-	assert_int_equal(stats_of(&fx).extents, 1);
-	assert_false(find_some(&fx, 1, 3, 1000, 1000));
-	assert_int_equal(stats_of(&fx).files, 0);
+	add_some(fx, 1, 1, 0, 1000, FIRM);
+	add_some(fx, 1, 1, 1000, 1000, FIRM);
+	add_some(fx, 1, 2, 1000, 1000, FIRM);
+	assert_false(find_some(fx, 1, 2, 0, 2000));
+	assert_true(find_some(fx, 1, 2, 1000, 1000));
+	assert_int_equal(stats_of(fx).extents, 1);
+	assert_false(find_some(fx, 1, 3, 1000, 1000));
+	assert_int_equal(stats_of(fx).files, 0);
 	/* Bytes that stayed under a new version: not firm any more. */
-	add_some(&fx, 1, 1, 0, 1000, FIRM);
-	datacache_rebind(fx.dc, &key, &v1, &v1, 5);
-	assert_true(find_at(&fx, 1, 1, 0, 1000, 5));
-	assert_false(find_at(&fx, 1, 1, 0, 1000, 6));
-	assert_int_equal(have(&fx, 1, 1, 500, 1000, 5), 500);
-	datacache_rebind(fx.dc, &key, &v2, &v1, 5);
-	assert_int_equal(stats_of(&fx).files, 0);
+	add_some(fx, 1, 1, 0, 1000, FIRM);
+	datacache_rebind(fx->dc, &key, &v1, &v1, 5);
+	assert_true(find_at(fx, 1, 1, 0, 1000, 5));
+	assert_false(find_at(fx, 1, 1, 0, 1000, 6));
+	assert_int_equal(have(fx, 1, 1, 500, 1000, 5), 500);
+	datacache_rebind(fx->dc, &key, &v2, &v1, 5);
+	assert_int_equal(stats_of(fx).files, 0);
 	/* What was firm stays together, what was not goes. */
-	add_some(&fx, 1, 1, 0, 1000, FIRM);
-	add_some(&fx, 1, 1, 1000, 1000, FIRM);
-	add_some(&fx, 1, 1, 2000, 1000, 0);
-	datacache_rebind(fx.dc, &key, &v1, &v1, 5);
-	assert_true(find_at(&fx, 1, 1, 0, 2000, 5));
-	assert_false(find_at(&fx, 1, 1, 2000, 1000, 0));
-	add_some(&fx, 1, 1, 2000, 1000, FIRM);
-	assert_false(find_at(&fx, 1, 1, 0, 3000, 5));
-	datacache_rebind(fx.dc, &key, &v1, &v1, 9);
-	assert_false(find_at(&fx, 1, 1, 0, 1000, 0));
-	assert_true(find_at(&fx, 1, 1, 2000, 1000, 9));
-	fixture_end(&fx);
+	add_some(fx, 1, 1, 0, 1000, FIRM);
+	add_some(fx, 1, 1, 1000, 1000, FIRM);
+	add_some(fx, 1, 1, 2000, 1000, 0);
+	datacache_rebind(fx->dc, &key, &v1, &v1, 5);
+	assert_true(find_at(fx, 1, 1, 0, 2000, 5));
+	assert_false(find_at(fx, 1, 1, 2000, 1000, 0));
+	add_some(fx, 1, 1, 2000, 1000, FIRM);
+	assert_false(find_at(fx, 1, 1, 0, 3000, 5));
+	datacache_rebind(fx->dc, &key, &v1, &v1, 9);
+	assert_false(find_at(fx, 1, 1, 0, 1000, 0));
+	assert_true(find_at(fx, 1, 1, 2000, 1000, 9));
 }
 
 TEST(test_rebind_bytes)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	struct data_version v1 = version_of(1), v2 = version_of(2);
 	struct datacache_read rd = {
 	    .key = key_of(1), .version = &v2, .len = 1000, .valid_us = 7};
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
 	unsigned n;
 
-	fixture_begin(&fx, 16 * MIB);
-	add_some(&fx, 1, 1, 0, 1000, FIRM);
-	datacache_rebind(fx.dc, &rd.key, &v1, &v2, 7);
+	add_some(fx, 1, 1, 0, 1000, FIRM);
+	datacache_rebind(fx->dc, &rd.key, &v1, &v2, 7);
 	assert_int_equal(
-	    datacache_find(fx.dc, &rd, pieces, &n, NULL), DATACACHE_HIT);
+	    datacache_find(fx->dc, &rd, pieces, &n, NULL), DATACACHE_HIT);
 	assert_int_equal(n, 1);
 	assert_int_equal(
 	    ((const unsigned char *)pieces[0].data)[9], pattern_byte(1, 1, 9));
 	/* Neither version comes back: it was promised to neither. */
-	fixture_reopen(&fx);
+	fixture_reopen(fx);
 	rd.valid_us = 0;
 	assert_int_equal(
-	    datacache_find(fx.dc, &rd, pieces, &n, NULL), DATACACHE_MISS);
-	fixture_end(&fx);
+	    datacache_find(fx->dc, &rd, pieces, &n, NULL), DATACACHE_MISS);
 }
 
 TEST(test_valid)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_sent(&fx, 1, 1, 0, 1000, 0, 100);
-	add_sent(&fx, 1, 1, 1000, 1000, FIRM, 50);
-	add_sent(&fx, 1, 1, 2000, 1000, 0, UINT64_C(1) << 48);
-	assert_true(find_at(&fx, 1, 1, 0, 1000, 100));
-	assert_false(find_at(&fx, 1, 1, 0, 1000, 101));
-	assert_false(find_at(&fx, 1, 1, 0, 3000, 100));
-	assert_false(find_at(&fx, 1, 1, 1000, 2000, 101));
-	assert_true(find_at(&fx, 1, 1, 1000, 1000, UINT64_C(1) << 50));
-	assert_int_equal(have(&fx, 1, 1, 0, 5000, 101), 2000);
-	iopool_drain(fx.pool);
-	assert_true(find_at(&fx, 1, 1, 0, 1000, 100));
-	assert_false(find_at(&fx, 1, 1, 0, 1000, 101));
+	add_sent(fx, 1, 1, 0, 1000, 0, 100);
+	add_sent(fx, 1, 1, 1000, 1000, FIRM, 50);
+	add_sent(fx, 1, 1, 2000, 1000, 0, UINT64_C(1) << 48);
+	assert_true(find_at(fx, 1, 1, 0, 1000, 100));
+	assert_false(find_at(fx, 1, 1, 0, 1000, 101));
+	assert_false(find_at(fx, 1, 1, 0, 3000, 100));
+	assert_false(find_at(fx, 1, 1, 1000, 2000, 101));
+	assert_true(find_at(fx, 1, 1, 1000, 1000, UINT64_C(1) << 50));
+	assert_int_equal(have(fx, 1, 1, 0, 5000, 101), 2000);
+	iopool_drain(fx->pool);
+	assert_true(find_at(fx, 1, 1, 0, 1000, 100));
+	assert_false(find_at(fx, 1, 1, 0, 1000, 101));
 	/* Only what is firm is used after a start. */
-	fixture_reopen(&fx);
-	assert_false(find_some(&fx, 1, 1, 0, 1));
-	assert_true(find_at(&fx, 1, 1, 1000, 1000, 1000));
-	assert_false(find_some(&fx, 1, 1, 2000, 1));
-	fixture_end(&fx);
+	fixture_reopen(fx);
+	assert_false(find_some(fx, 1, 1, 0, 1));
+	assert_true(find_at(fx, 1, 1, 1000, 1000, 1000));
+	assert_false(find_some(fx, 1, 1, 2000, 1));
 }
 
 /* A range that was cut does not come back, whenever it was cut. */
 TEST(test_cut)
 {
 	struct data_key key[4];
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 4; i++) {
 		key[i] = key_of(i);
-		add_some(&fx, i, 1, 0, 8192, FIRM);
-		add_some(&fx, i, 1, 8192, 8192, FIRM);
+		add_some(fx, i, 1, 0, 8192, FIRM);
+		add_some(fx, i, 1, 8192, 8192, FIRM);
 	}
-	datacache_cut(fx.dc, &key[0], 4096, 8192); /* queued, or on its way */
-	datacache_drop(fx.dc, &key[3]);
-	iopool_drain(fx.pool);
-	datacache_cut(fx.dc, &key[1], 4096, 8192); /* written */
-	datacache_cut(fx.dc, &key[1], 100000, 8192);
-	datacache_drop(fx.dc, &key[2]);
+	datacache_cut(fx->dc, &key[0], 4096, 8192); /* queued, or on its way */
+	datacache_drop(fx->dc, &key[3]);
+	iopool_drain(fx->pool);
+	datacache_cut(fx->dc, &key[1], 4096, 8192); /* written */
+	datacache_cut(fx->dc, &key[1], 100000, 8192);
+	datacache_drop(fx->dc, &key[2]);
 	for (unsigned round = 0; round < 2; round++) {
-		assert_int_equal(have(&fx, 1, 1, 0, 16384, 0), 8192);
-		assert_true(find_some(&fx, 1, 1, 0, 4096));
-		assert_true(find_some(&fx, 1, 1, 12288, 4096));
+		assert_int_equal(have(fx, 1, 1, 0, 16384, 0), 8192);
+		assert_true(find_some(fx, 1, 1, 0, 4096));
+		assert_true(find_some(fx, 1, 1, 12288, 4096));
 		for (unsigned i = 0; i < 2; i++) {
-			assert_false(find_some(&fx, i, 1, 4095, 2));
-			assert_false(find_some(&fx, i, 1, 4096, 1));
-			assert_false(find_some(&fx, i, 1, 12287, 1));
+			assert_false(find_some(fx, i, 1, 4095, 2));
+			assert_false(find_some(fx, i, 1, 4096, 1));
+			assert_false(find_some(fx, i, 1, 12287, 1));
 		}
-		assert_int_equal(have(&fx, 2, 1, 0, 16384, 0), 0);
-		assert_int_equal(have(&fx, 3, 1, 0, 16384, 0), 0);
-		fixture_reopen(&fx);
+		assert_int_equal(have(fx, 2, 1, 0, 16384, 0), 0);
+		assert_int_equal(have(fx, 3, 1, 0, 16384, 0), 0);
+		fixture_reopen(fx);
 	}
 	/* What came later stays. */
-	add_some(&fx, 2, 1, 0, 16384, FIRM);
-	fixture_reopen(&fx);
-	assert_true(find_some(&fx, 2, 1, 0, 16384));
-	fixture_end(&fx);
+	add_some(fx, 2, 1, 0, 16384, FIRM);
+	fixture_reopen(fx);
+	assert_true(find_some(fx, 2, 1, 0, 16384));
 }
 
 /* Few bytes of a large buffer do not keep it. */
 TEST(test_copy)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	struct rbuf *b;
 	struct data_version v = version_of(1);
 	struct datacache_add add = {
 	    .key = key_of(1), .version = &v, .len = 100, .flags = FIRM};
 
-	fixture_begin(&fx, 16 * MIB);
-	b = rbuf_get(fx.bufs, RBUF_LARGE);
+	b = AFTER(rbuf_unref, rbuf_get(fx->bufs, RBUF_LARGE));
 	add.data = b->data;
 	add.hold = b;
 	pattern_fill(b->data, 1, 1, 0, RBUF_SMALL * 2);
-	datacache_add(fx.dc, &add);
+	datacache_add(fx->dc, &add);
 	assert_int_equal(b->refs, 1);
-	assert_int_equal(stats_of(&fx).copied_bytes, 100);
+	assert_int_equal(stats_of(fx).copied_bytes, 100);
 	add.len = RBUF_SMALL * 2;
-	datacache_add(fx.dc, &add);
+	datacache_add(fx->dc, &add);
 	assert_int_equal(b->refs, 2);
 	add.hold = NULL;
 	add.len = 10;
-	datacache_add(fx.dc, &add);
-	assert_int_equal(stats_of(&fx).copied_bytes, 110);
-	assert_true(find_some(&fx, 1, 1, 0, RBUF_SMALL * 2));
-	iopool_drain(fx.pool);
+	datacache_add(fx->dc, &add);
+	assert_int_equal(stats_of(fx).copied_bytes, 110);
+	assert_true(find_some(fx, 1, 1, 0, RBUF_SMALL * 2));
+	iopool_drain(fx->pool);
 	assert_int_equal(b->refs, 1);
-	rbuf_unref(b);
-	fixture_end(&fx);
 }
 
 /* More than may wait for the disk is refused, and nothing else happens. */
 TEST(test_refuse)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(256 * MIB);
 	struct datacache_stats st;
 
-	fixture_begin(&fx, 256 * MIB);
 	for (unsigned i = 0; i < 80; i++)
-		add_some(&fx, i, 1, 0, MIB, FIRM);
-	st = stats_of(&fx);
+		add_some(fx, i, 1, 0, MIB, FIRM);
+	st = stats_of(fx);
 	assert_in_range(st.pending_bytes, 60 * MIB, 64 * MIB);
 	assert_in_range(st.refused_bytes, 16 * MIB, 22 * MIB);
-	iopool_drain(fx.pool);
-	st = stats_of(&fx);
+	iopool_drain(fx->pool);
+	st = stats_of(fx);
 	assert_int_equal(st.pending_bytes, 0);
 	assert_int_equal(st.live_bytes, st.added_bytes);
 	for (unsigned i = 0; i < 60; i++)
-		assert_true(find_some(&fx, i, 1, 0, MIB));
-	fixture_end(&fx);
+		assert_true(find_some(fx, i, 1, 0, MIB));
 }
 
 TEST(test_waiter)
 {
 	struct datacache_waiter w[3];
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_some(&fx, 1, 1, 0, 8192, FIRM);
-	fixture_reopen(&fx);
+	add_some(fx, 1, 1, 0, 8192, FIRM);
+	fixture_reopen(fx);
 	for (unsigned i = 0; i < 3; i++) {
 		w[i] = (struct datacache_waiter){.on_ready = on_ready};
 		assert_int_equal(
-		    find_now(&fx, 1, 1, i, 100, 0, &w[i]), DATACACHE_WAIT);
+		    find_now(fx, 1, 1, i, 100, 0, &w[i]), DATACACHE_WAIT);
 		assert_non_null(w[i].request);
 	}
-	datacache_cancel(fx.dc, &w[1]);
-	datacache_cancel(fx.dc, &w[1]);
+	datacache_cancel(fx->dc, &w[1]);
+	datacache_cancel(fx->dc, &w[1]);
 	assert_null(w[1].request);
-	iopool_drain(fx.pool);
+	iopool_drain(fx->pool);
 	assert_null(w[0].on_ready);
 	assert_non_null(w[1].on_ready);
 	assert_null(w[2].on_ready);
-	assert_int_equal(find_now(&fx, 1, 1, 0, 8192, 0, NULL), DATACACHE_HIT);
-	assert_int_equal(stats_of(&fx).bad_extents, 0);
+	assert_int_equal(find_now(fx, 1, 1, 0, 8192, 0, NULL), DATACACHE_HIT);
+	assert_int_equal(stats_of(fx).bad_extents, 0);
 	/* Forgotten by a close. */
-	fixture_reopen(&fx);
-	assert_int_equal(find_now(&fx, 1, 1, 0, 100, 0, &w[1]), DATACACHE_WAIT);
-	fixture_reopen(&fx);
+	fixture_reopen(fx);
+	assert_int_equal(find_now(fx, 1, 1, 0, 100, 0, &w[1]), DATACACHE_WAIT);
+	fixture_reopen(fx);
 	assert_non_null(w[1].on_ready);
 	assert_null(w[1].request);
-	fixture_end(&fx);
 }
 
 enum { FILES = 4, BLOCKS = 400, BLOCK = 512 };
@@ -346,7 +325,7 @@ static void model_step(struct fixture *fx, struct model *m, bool strict)
 TEST(test_random)
 {
 	static struct model m;
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	memset(m.version, 1, sizeof(m.version));
 	fixture_begin(&fx, 64 * MIB);
@@ -354,38 +333,35 @@ TEST(test_random)
 	for (unsigned i = 0; i < 8000; i++)
 		model_step(&fx, &m, i < 4000);
 	assert_int_equal(stats_of(&fx).refused_bytes, 0);
-	fixture_end(&fx);
 }
 
 /* Many extents of one file, in any order. */
 TEST(test_large_file)
 {
 	enum { N = 20000 };
-	struct fixture fx;
+	struct fixture *fx = fixture_new(64 * MIB);
 	uint64_t sum = 0;
 
-	fixture_begin(&fx, 64 * MIB);
 	for (unsigned i = 0; i < N; i++) {
-		add_some(&fx, 1, 1, (i * UINT64_C(7919)) % N * 16, 16, FIRM);
+		add_some(fx, 1, 1, (i * UINT64_C(7919)) % N * 16, 16, FIRM);
 		if (i % 1000 == 0)
-			iopool_drain(fx.pool);
+			iopool_drain(fx->pool);
 	}
-	iopool_drain(fx.pool);
-	assert_int_equal(have(&fx, 1, 1, 0, N * 16, 0), N * 16);
-	assert_int_equal(stats_of(&fx).extents, N);
+	iopool_drain(fx->pool);
+	assert_int_equal(have(fx, 1, 1, 0, N * 16, 0), N * 16);
+	assert_int_equal(stats_of(fx).extents, N);
 	for (unsigned i = 0; i < N; i += 97)
-		assert_true(find_some(&fx, 1, 1, i * 16, 16));
+		assert_true(find_some(fx, 1, 1, i * 16, 16));
 	for (unsigned i = 0; i < N; i += 3, sum += 16) {
 		struct data_key key = key_of(1);
 
-		datacache_cut(fx.dc, &key, i * 16, 16);
+		datacache_cut(fx->dc, &key, i * 16, 16);
 	}
-	assert_int_equal(have(&fx, 1, 1, 0, N * 16, 0), N * 16 - sum);
-	fixture_reopen(&fx);
-	assert_int_equal(have(&fx, 1, 1, 0, N * 16, 0), N * 16 - sum);
-	datacache_flush(fx.dc);
-	iopool_drain(fx.pool);
-	assert_int_equal(stats_of(&fx).disk_bytes, 0);
-	assert_true(stats_of(&fx).memory_bytes < 100000);
-	fixture_end(&fx);
+	assert_int_equal(have(fx, 1, 1, 0, N * 16, 0), N * 16 - sum);
+	fixture_reopen(fx);
+	assert_int_equal(have(fx, 1, 1, 0, N * 16, 0), N * 16 - sum);
+	datacache_flush(fx->dc);
+	iopool_drain(fx->pool);
+	assert_int_equal(stats_of(fx).disk_bytes, 0);
+	assert_true(stats_of(fx).memory_bytes < 100000);
 }

@@ -11,31 +11,29 @@
 
 TEST(test_reload)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(64 * MIB);
 	struct datacache_stats st;
 
-	fixture_begin(&fx, 64 * MIB);
-	add_files(&fx, 200, 5000);
+	add_files(fx, 200, 5000);
 	/* Not even drained: close waits. */
-	add_some(&fx, 1000, 1, 0, 3000, FIRM | DATACACHE_PREFETCHED);
-	fixture_reopen(&fx);
-	st = stats_of(&fx);
+	add_some(fx, 1000, 1, 0, 3000, FIRM | DATACACHE_PREFETCHED);
+	fixture_reopen(fx);
+	st = stats_of(fx);
 	assert_int_equal(st.loaded_extents, 201);
 	assert_int_equal(st.live_bytes, 200 * 5000 + 3000);
 	/* No more is taken than is used. */
 	assert_true(st.disk_bytes < 1100 * KIB);
-	assert_int_equal(count_files(&fx, 200, 5000), 200);
-	assert_true(find_some(&fx, 1000, 1, 0, 3000));
-	st = stats_of(&fx);
+	assert_int_equal(count_files(fx, 200, 5000), 200);
+	assert_true(find_some(fx, 1000, 1, 0, 3000));
+	st = stats_of(fx);
 	assert_int_equal(st.verified_extents, 201);
 	assert_int_equal(st.bad_extents, 0);
-	fixture_end(&fx);
 }
 
 /* The child adds and is killed at any moment; what is found is right. */
 TEST(test_kill)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	unsigned found = 0;
 
 	fixture_prepare(&fx, 16 * MIB);
@@ -67,7 +65,6 @@ TEST(test_kill)
 	}
 	assert_true(found > 1000);
 	fx.pool = iopool_new(fx.base, 1);
-	fixture_end(&fx);
 }
 
 struct damage {
@@ -94,20 +91,18 @@ static void damage_one(const char *path, void *arg)
 TEST(test_flipped)
 {
 	struct damage d = {.at = 7 * 5000 + 77};
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_files(&fx, 20, 5000);
-	fixture_close(&fx);
-	assert_int_equal(each_file(&fx, ".seg", damage_one, &d), 1);
-	fixture_open(&fx);
-	assert_int_equal(count_files(&fx, 20, 5000), 19);
-	assert_int_equal(stats_of(&fx).bad_extents, 1);
-	assert_false(find_some(&fx, 7, 1, 4999, 1));
+	add_files(fx, 20, 5000);
+	fixture_close(fx);
+	assert_int_equal(each_file(fx, ".seg", damage_one, &d), 1);
+	fixture_open(fx);
+	assert_int_equal(count_files(fx, 20, 5000), 19);
+	assert_int_equal(stats_of(fx).bad_extents, 1);
+	assert_false(find_some(fx, 7, 1, 4999, 1));
 	/* Nor does it come back. */
-	fixture_reopen(&fx);
-	assert_int_equal(stats_of(&fx).loaded_extents, 19);
-	fixture_end(&fx);
+	fixture_reopen(fx);
+	assert_int_equal(stats_of(fx).loaded_extents, 19);
 }
 
 TEST(test_damaged_index)
@@ -120,7 +115,7 @@ TEST(test_damaged_index)
 			unsigned hit = at < ENTRY ? 0
 				       : cut      ? (unsigned)at / ENTRY - 1
 						  : N - 1;
-			struct fixture fx;
+			ENDS_BY(fixture_end) struct fixture fx;
 
 			fixture_begin(&fx, 16 * MIB);
 			add_files(&fx, N, 5000);
@@ -128,7 +123,6 @@ TEST(test_damaged_index)
 			each_file(&fx, ".idx", damage_one, &d);
 			fixture_open(&fx);
 			assert_int_equal(count_files(&fx, N, 5000), hit);
-			fixture_end(&fx);
 		}
 	}
 }
@@ -136,42 +130,38 @@ TEST(test_damaged_index)
 TEST(test_cut_segment)
 {
 	struct damage d = {.at = 12345, .cut = true};
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_files(&fx, 10, 5000);
-	fixture_close(&fx);
-	each_file(&fx, ".seg", damage_one, &d);
-	fixture_open(&fx);
-	assert_int_equal(count_files(&fx, 10, 5000), 2);
-	fixture_end(&fx);
+	add_files(fx, 10, 5000);
+	fixture_close(fx);
+	each_file(fx, ".seg", damage_one, &d);
+	fixture_open(fx);
+	assert_int_equal(count_files(fx, 10, 5000), 2);
 }
 
 TEST(test_other_layout)
 {
 	struct damage d = {.at = 8};
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	char path[384];
 
-	fixture_begin(&fx, 16 * MIB);
-	add_files(&fx, 10, 5000);
-	fixture_close(&fx);
-	path_of(&fx, "FORMAT", path);
+	add_files(fx, 10, 5000);
+	fixture_close(fx);
+	path_of(fx, "FORMAT", path);
 	damage_one(path, &d);
-	fixture_open(&fx);
-	assert_int_equal(stats_of(&fx).loaded_extents, 0);
-	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
-	assert_int_equal(each_file(&fx, ".idx", NULL, NULL), 0);
-	add_files(&fx, 10, 5000);
-	fixture_reopen(&fx);
-	assert_int_equal(count_files(&fx, 10, 5000), 10);
-	fixture_end(&fx);
+	fixture_open(fx);
+	assert_int_equal(stats_of(fx).loaded_extents, 0);
+	assert_int_equal(each_file(fx, ".seg", NULL, NULL), 0);
+	assert_int_equal(each_file(fx, ".idx", NULL, NULL), 0);
+	add_files(fx, 10, 5000);
+	fixture_reopen(fx);
+	assert_int_equal(count_files(fx, 10, 5000), 10);
 }
 
 /* Cut, then killed: as soon as it is on disk, it stays cut. */
 TEST(test_kill_cut)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	pid_t pid;
 	int status;
 
@@ -202,30 +192,27 @@ TEST(test_kill_cut)
 		assert_false(find_some(&fx, i, 1, 1999, 2));
 		assert_int_equal(find_some(&fx, i, 1, 2000, 3000), i % 2 == 0);
 	}
-	fixture_end(&fx);
 }
 
 /* More was cut than the index takes: the segment is gone after a start. */
 TEST(test_doomed)
 {
 	struct data_key key = key_of(1);
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 19; i++)
-		add_some(&fx, 1, 1, i * 100 * KIB, 100 * KIB, FIRM);
-	iopool_drain(fx.pool);
+		add_some(fx, 1, 1, i * 100 * KIB, 100 * KIB, FIRM);
+	iopool_drain(fx->pool);
 	for (unsigned i = 0; i < 10000; i++)
-		datacache_cut(fx.dc, &key, i * 100, 10);
-	iopool_drain(fx.pool);
-	assert_true(find_some(&fx, 1, 1, 10, 90));
-	assert_false(find_some(&fx, 1, 1, 9, 2));
-	assert_true(find_some(&fx, 1, 1, 1000 * KIB, 100 * KIB));
-	fixture_reopen(&fx);
-	assert_int_equal(stats_of(&fx).loaded_extents, 0);
-	add_files(&fx, 10, 5000);
-	assert_int_equal(count_files(&fx, 10, 5000), 10);
-	fixture_end(&fx);
+		datacache_cut(fx->dc, &key, i * 100, 10);
+	iopool_drain(fx->pool);
+	assert_true(find_some(fx, 1, 1, 10, 90));
+	assert_false(find_some(fx, 1, 1, 9, 2));
+	assert_true(find_some(fx, 1, 1, 1000 * KIB, 100 * KIB));
+	fixture_reopen(fx);
+	assert_int_equal(stats_of(fx).loaded_extents, 0);
+	add_files(fx, 10, 5000);
+	assert_int_equal(count_files(fx, 10, 5000), 10);
 }
 
 static void assert_refused(struct fixture *fx, const char *cause)
@@ -243,43 +230,41 @@ static void assert_refused(struct fixture *fx, const char *cause)
 
 TEST(test_foreign)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	char path[384], other[384];
 
-	fixture_begin(&fx, 16 * MIB);
-	add_files(&fx, 10, 5000);
-	fixture_close(&fx);
-	path_of(&fx, "00000000.seg", path);
-	path_of(&fx, "aside", other);
+	add_files(fx, 10, 5000);
+	fixture_close(fx);
+	path_of(fx, "00000000.seg", path);
+	path_of(fx, "aside", other);
 	assert_int_equal(chmod(path, 0620), 0);
-	assert_refused(&fx, "00000000.seg: others may write");
+	assert_refused(fx, "00000000.seg: others may write");
 	chmod(path, 0600);
 	assert_int_equal(rename(path, other), 0);
 	assert_int_equal(symlink("aside", path), 0);
-	assert_refused(&fx, "not a file");
+	assert_refused(fx, "not a file");
 	unlink(path);
 	rename(other, path);
-	chmod(fx.dir, 0770);
-	assert_refused(&fx, "others may write");
-	chmod(fx.dir, 0700);
+	chmod(fx->dir, 0770);
+	assert_refused(fx, "others may write");
+	chmod(fx->dir, 0700);
 	if (geteuid() == 0) {
 		assert_int_equal(chown(path, 12345, 0), 0);
-		assert_refused(&fx, "somebody else");
+		assert_refused(fx, "somebody else");
 		assert_int_equal(chown(path, 0, 0), 0);
-		assert_int_equal(chown(fx.dir, 12345, 0), 0);
-		assert_refused(&fx, "somebody else");
-		assert_int_equal(chown(fx.dir, 0, 0), 0);
+		assert_int_equal(chown(fx->dir, 12345, 0), 0);
+		assert_refused(fx, "somebody else");
+		assert_int_equal(chown(fx->dir, 0, 0), 0);
 	}
-	fixture_open(&fx);
-	assert_int_equal(count_files(&fx, 10, 5000), 10);
-	fixture_end(&fx);
+	fixture_open(fx);
+	assert_int_equal(count_files(fx, 10, 5000), 10);
 }
 
 /* No file may be made that large: nothing is cached, and nobody fails. */
 TEST(test_no_space)
 {
 	struct rlimit old, small = {.rlim_cur = MIB};
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct datacache_stats st;
 
 	getrlimit(RLIMIT_FSIZE, &old);
@@ -297,7 +282,6 @@ TEST(test_no_space)
 	assert_true(stats_of(&fx).on);
 	add_files(&fx, 10, 5000);
 	assert_int_equal(count_files(&fx, 10, 5000), 10);
-	fixture_end(&fx);
 }
 
 /* A disk smaller than the cache may be: it makes do with what there is. */
@@ -340,7 +324,7 @@ TEST(test_reference)
 	    .key = key_of(0), .version = &v, .len = LEN};
 	struct rbuf_piece pieces[DATA_PIECES_MAX], kept[2];
 	unsigned char *want = malloc(LEN);
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	unsigned n;
 
 	pattern_fill(want, 0, 1, 0, LEN);
@@ -366,7 +350,6 @@ TEST(test_reference)
 	rbuf_unref(kept[1].hold);
 	free(want);
 	fixture_open(&fx);
-	fixture_end(&fx);
 }
 
 static void drop_pages(const char *path, void *arg)
@@ -382,15 +365,13 @@ static void drop_pages(const char *path, void *arg)
 /* Not in memory: waited for, not faulted in by the loop. */
 TEST(test_not_resident)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 
-	fixture_begin(&fx, 16 * MIB);
-	add_files(&fx, 10, 100 * KIB);
-	each_file(&fx, ".seg", drop_pages, NULL);
-	if (find_now(&fx, 1, 1, 0, 100 * KIB, 0, NULL) == DATACACHE_HIT)
+	add_files(fx, 10, 100 * KIB);
+	each_file(fx, ".seg", drop_pages, NULL);
+	if (find_now(fx, 1, 1, 0, 100 * KIB, 0, NULL) == DATACACHE_HIT)
 		print_message("the pages would not go\n");
-	assert_int_equal(count_files(&fx, 10, 100 * KIB), 10);
-	fixture_end(&fx);
+	assert_int_equal(count_files(fx, 10, 100 * KIB), 10);
 }
 
 static void cut_to_nothing(const char *path, void *arg)
@@ -416,37 +397,35 @@ TEST(test_suspect)
 	struct datacache_read rd = {
 	    .key = key_of(0), .version = &v, .len = 5000};
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	char err[256];
 	unsigned n;
 
-	fixture_begin(&fx, 16 * MIB);
 	for (unsigned i = 0; i < 3; i++) {
-		add_files(&fx, 10, 5000);
-		assert_int_equal(datacache_find(fx.dc, &rd, pieces, &n, NULL),
+		add_files(fx, 10, 5000);
+		assert_int_equal(datacache_find(fx->dc, &rd, pieces, &n, NULL),
 		    DATACACHE_HIT);
-		assert_true(stats_of(&fx).on);
+		assert_true(stats_of(fx).on);
 		/* The disk is well, or they are somebody else's. */
 		assert_false(
-		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
-		assert_false(datacache_suspect(fx.dc, &fx, sizeof(fx)));
-		assert_int_equal(count_files(&fx, 10, 5000), 10);
-		each_file(&fx, ".seg", cut_to_nothing, NULL);
+		    datacache_suspect(fx->dc, pieces[0].data, pieces[0].len));
+		assert_false(datacache_suspect(fx->dc, fx, sizeof(fx)));
+		assert_int_equal(count_files(fx, 10, 5000), 10);
+		each_file(fx, ".seg", cut_to_nothing, NULL);
 		assert_true(
-		    datacache_suspect(fx.dc, pieces[0].data, pieces[0].len));
-		assert_int_equal(count_files(&fx, 10, 5000), 0);
+		    datacache_suspect(fx->dc, pieces[0].data, pieces[0].len));
+		assert_int_equal(count_files(fx, 10, 5000), 0);
 	}
-	assert_false(stats_of(&fx).on);
-	add_files(&fx, 10, 5000);
-	assert_int_equal(count_files(&fx, 10, 5000), 0);
-	assert_int_equal(stats_of(&fx).disk_bytes, 0);
-	assert_int_equal(stats_of(&fx).failed, EIO);
+	assert_false(stats_of(fx).on);
+	add_files(fx, 10, 5000);
+	assert_int_equal(count_files(fx, 10, 5000), 0);
+	assert_int_equal(stats_of(fx).disk_bytes, 0);
+	assert_int_equal(stats_of(fx).failed, EIO);
 	/* As of a time when nobody could write a tombstone. */
-	add_stray_segment(&fx);
-	assert_int_equal(datacache_renew(fx.dc, err, sizeof(err)), 0);
-	datacache_renewed(fx.dc);
-	assert_int_equal(each_file(&fx, ".seg", NULL, NULL), 0);
-	add_files(&fx, 10, 5000);
-	assert_int_equal(count_files(&fx, 10, 5000), 10);
-	fixture_end(&fx);
+	add_stray_segment(fx);
+	assert_int_equal(datacache_renew(fx->dc, err, sizeof(err)), 0);
+	datacache_renewed(fx->dc);
+	assert_int_equal(each_file(fx, ".seg", NULL, NULL), 0);
+	add_files(fx, 10, 5000);
+	assert_int_equal(count_files(fx, 10, 5000), 10);
 }

@@ -22,7 +22,7 @@ TEST(test_size_held)
 	static const uint64_t sizes[] = {16 * MIB, 40 * MIB};
 
 	for (unsigned s = 0; s < 2; s++) {
-		struct fixture fx;
+		ENDS_BY(fixture_end) struct fixture fx;
 		uint64_t most = 0, now, live = 0;
 
 		fixture_begin(&fx, sizes[s]);
@@ -53,7 +53,6 @@ TEST(test_size_held)
 		datacache_resize(fx.dc, 8 * MIB);
 		iopool_drain(fx.pool);
 		assert_true(stats_of(&fx).disk_bytes <= 8 * MIB);
-		fixture_end(&fx);
 	}
 }
 
@@ -61,62 +60,58 @@ TEST(test_size_held)
 TEST(test_scan)
 {
 	enum { HOT = 60, LEN = 100 * KIB };
-	struct fixture fx;
+	struct fixture *fx = fixture_new(32 * MIB);
 	struct datacache_stats st;
 	unsigned n;
 
-	fixture_begin(&fx, 32 * MIB);
-	add_files(&fx, HOT, LEN);
+	add_files(fx, HOT, LEN);
 	for (unsigned i = 0; i < 4 * 32 * 10; i++) {
-		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM);
-		find_some(&fx, i % HOT, 1, 0, LEN);
+		add_some(fx, 1000 + i, 1, 0, LEN, FIRM);
+		find_some(fx, i % HOT, 1, 0, LEN);
 		if (i % 4 == 0)
-			iopool_drain(fx.pool);
+			iopool_drain(fx->pool);
 	}
-	n = count_files(&fx, HOT, LEN);
+	n = count_files(fx, HOT, LEN);
 	assert_in_range(n, HOT * 9 / 10, HOT);
-	st = stats_of(&fx);
+	st = stats_of(fx);
 	assert_true(st.kept_bytes > 6 * MIB);
 	assert_true(st.evicted_bytes > 90 * MIB);
 	assert_int_equal(st.bad_extents, 0);
 	/* What was moved is as good on disk. */
-	fixture_reopen(&fx);
-	assert_true(count_files(&fx, HOT, LEN) >= HOT * 9 / 10);
-	assert_int_equal(stats_of(&fx).bad_extents, 0);
-	fixture_end(&fx);
+	fixture_reopen(fx);
+	assert_true(count_files(fx, HOT, LEN) >= HOT * 9 / 10);
+	assert_int_equal(stats_of(fx).bad_extents, 0);
 }
 
 TEST(test_prefetched_first)
 {
 	enum { LEN = 100 * KIB, N = 120 };
-	struct fixture fx;
+	struct fixture *fx = fixture_new(32 * MIB);
 	unsigned ahead = 0, demand = 0, used = 0;
 
-	fixture_begin(&fx, 32 * MIB);
 	for (unsigned i = 0; i < N; i++) {
-		add_some(&fx, i, 1, 0, LEN, FIRM);
-		add_some(&fx, 1000 + i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
+		add_some(fx, i, 1, 0, LEN, FIRM);
+		add_some(fx, 1000 + i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
 		if (i % 4 == 0)
-			iopool_drain(fx.pool);
+			iopool_drain(fx->pool);
 	}
-	iopool_drain(fx.pool);
+	iopool_drain(fx->pool);
 	for (unsigned i = 0; i < N; i += 10)
-		used += find_some(&fx, 1000 + i, 1, 0, LEN);
+		used += find_some(fx, 1000 + i, 1, 0, LEN);
 	for (unsigned i = 0; i < 90; i++) {
-		add_some(&fx, 5000 + i, 1, 0, LEN, FIRM);
+		add_some(fx, 5000 + i, 1, 0, LEN, FIRM);
 		if (i % 4 == 0)
-			iopool_drain(fx.pool);
+			iopool_drain(fx->pool);
 	}
-	demand = count_files(&fx, N, LEN);
+	demand = count_files(fx, N, LEN);
 	assert_int_equal(demand, N);
 	for (unsigned i = 1; i < N; i++)
-		ahead += i % 10 && find_some(&fx, 1000 + i, 1, 0, LEN);
+		ahead += i % 10 && find_some(fx, 1000 + i, 1, 0, LEN);
 	assert_true(ahead < 60);
-	assert_true(stats_of(&fx).unused_bytes > 5 * MIB);
+	assert_true(stats_of(fx).unused_bytes > 5 * MIB);
 	assert_true(used >= 10);
 	for (unsigned i = 0; i < N; i += 10)
-		used -= find_some(&fx, 1000 + i, 1, 0, LEN);
+		used -= find_some(fx, 1000 + i, 1, 0, LEN);
 	/* Moved on, but for what did not fit. */
 	assert_in_range(used, 0, 3);
-	fixture_end(&fx);
 }

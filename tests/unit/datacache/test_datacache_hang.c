@@ -72,7 +72,7 @@ TEST(test_deadline)
 {
 	struct datacache_waiter w = {0}, other = {0};
 	struct block b[2];
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin(&fx);
 	block_begin(&fx, b);
@@ -98,7 +98,6 @@ TEST(test_deadline)
 	/* What was given up was neither read nor thrown away. */
 	assert_int_equal(stats_of(&fx).bad_extents, 0);
 	assert_true(find_some(&fx, 0, 1, 0, 5000));
-	fixture_end(&fx);
 }
 
 /* While the server is away there is nobody else to ask. */
@@ -106,7 +105,7 @@ TEST(test_patient)
 {
 	struct datacache_waiter w = {0}, other = {0};
 	struct block b[2];
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin(&fx);
 	block_begin(&fx, b);
@@ -119,7 +118,6 @@ TEST(test_patient)
 	block_end(&fx, b);
 	assert_true(w.woken && !w.late && other.woken);
 	assert_int_equal(ask(&fx, 0, &w, true), DATACACHE_HIT);
-	fixture_end(&fx);
 }
 
 /* It is left alone for longer each time. */
@@ -128,7 +126,7 @@ TEST(test_again_and_again)
 	uint64_t now = SECOND, pause = 0;
 	struct datacache_waiter w;
 	struct block b[2];
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin(&fx);
 	for (unsigned i = 0; i < 4; i++) {
@@ -147,5 +145,4 @@ TEST(test_again_and_again)
 		assert_true(now - over > pause);
 		pause = now - over;
 	}
-	fixture_end(&fx);
 }

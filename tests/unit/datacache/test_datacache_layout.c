@@ -10,7 +10,7 @@
 
 TEST(test_order)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct datacache_stats st, before;
 
 	begin_used(&fx);
@@ -44,40 +44,37 @@ TEST(test_order)
 	assert_int_equal(st.layout_moved_bytes, 0);
 	assert_int_equal(st.layout_passes, 0);
 	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENODATA);
-	fixture_end(&fx);
 }
 
 /* What was fetched ahead and never read, or not since the start, stays. */
 TEST(test_unused)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(64 * MIB);
 	struct datacache_stats st;
 
-	fixture_begin(&fx, 64 * MIB);
-	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
+	assert_int_equal(datacache_layout_begin(fx->dc, true), -ENODATA);
 	for (unsigned i = 0; i < N; i++)
-		add_some(&fx, i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
-	iopool_drain(fx.pool);
-	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
-	datacache_new_run(fx.dc);
+		add_some(fx, i, 1, 0, LEN, FIRM | DATACACHE_PREFETCHED);
+	iopool_drain(fx->pool);
+	assert_int_equal(datacache_layout_begin(fx->dc, true), -ENODATA);
+	datacache_new_run(fx->dc);
 	for (unsigned i = N / 2; i > 0; i--)
-		assert_true(find_some(&fx, 2 * i - 1, 1, 0, LEN));
-	st = pass(&fx, false);
+		assert_true(find_some(fx, 2 * i - 1, 1, 0, LEN));
+	st = pass(fx, false);
 	assert_int_equal(st.layout_moved_bytes, N / 2 * LEN);
 	assert_true(is_sequential(&st.layout_after));
 	assert_int_equal(st.live_bytes, N * LEN);
 	/* Not again, unless it is used again; and what is long stays. */
-	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENODATA);
-	fixture_reopen(&fx);
-	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENODATA);
-	assert_int_equal(use(&fx), N);
-	fixture_end(&fx);
+	assert_int_equal(datacache_layout_begin(fx->dc, false), -ENODATA);
+	fixture_reopen(fx);
+	assert_int_equal(datacache_layout_begin(fx->dc, true), -ENODATA);
+	assert_int_equal(use(fx), N);
 }
 
 /* Only the last run's order counts, and what it read first. */
 TEST(test_last_run)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct datacache_stats st;
 
 	begin_used(&fx);
@@ -91,13 +88,12 @@ TEST(test_last_run)
 	assert_int_equal(pass(&fx, false).layout_moved_bytes, 0);
 	assert_int_equal(use(&fx), N);
 	assert_true(pass(&fx, false).layout_moved_bytes > 0);
-	fixture_end(&fx);
 }
 
 /* A reader keeps what it was given, whatever moves. */
 TEST(test_references)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct data_version v = version_of(1);
 	struct rbuf_piece pieces[N];
 
@@ -124,13 +120,12 @@ TEST(test_references)
 	}
 	iopool_drain(fx.pool);
 	assert_true(stats_of(&fx).disk_bytes < 20 * MIB);
-	fixture_end(&fx);
 }
 
 /* Found while they are on their way, and dropped, cut and written anew. */
 TEST(test_changes)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct data_key key;
 
 	begin_used(&fx);
@@ -158,13 +153,12 @@ TEST(test_changes)
 	for (unsigned i = 1; i < N; i += 2)
 		(void)(find_some(&fx, i, 1, LEN / 2, LEN / 2) ||
 		       find_some(&fx, i, 2, 0, LEN));
-	fixture_end(&fx);
 }
 
 /* A part of what was written together stays where it is, whole. */
 TEST(test_parts)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct data_key key;
 
 	begin_used(&fx);
@@ -185,7 +179,6 @@ TEST(test_parts)
 		}
 		fixture_reopen(&fx);
 	}
-	fixture_end(&fx);
 }
 
 /* ---- room ------------------------------------------------------------- */
@@ -202,35 +195,33 @@ static unsigned count(struct fixture *fx, uint64_t first, unsigned files)
 /* In a cache that is full nothing is given up for the layout. */
 TEST(test_full_cache)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(16 * MIB);
 	struct datacache_stats before, st;
 	unsigned files;
 
-	fixture_begin(&fx, 16 * MIB);
-	fill(&fx, 0, 1000);
+	fill(fx, 0, 1000);
 	/* What it makes room for ahead. */
-	datacache_resize(fx.dc, fx.size);
-	iopool_drain(fx.pool);
-	files = count(&fx, 0, 1000);
-	datacache_new_run(fx.dc);
+	datacache_resize(fx->dc, fx->size);
+	iopool_drain(fx->pool);
+	files = count(fx, 0, 1000);
+	datacache_new_run(fx->dc);
 	for (unsigned i = 0; i < 1000; i++)
-		(void)find_some(&fx, i * 77 % 1000, 1, 0, LEN);
-	before = stats_of(&fx);
+		(void)find_some(fx, i * 77 % 1000, 1, 0, LEN);
+	before = stats_of(fx);
 	assert_true(before.evicted_extents > 0);
-	st = pass(&fx, false);
+	st = pass(fx, false);
 	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_ROOM);
 	assert_int_equal(st.evicted_extents, before.evicted_extents);
-	assert_int_equal(count(&fx, 0, 1000), files);
-	assert_true(fx.most_disk <= fx.size + fx.size / 50);
-	fixture_reopen(&fx);
-	assert_int_equal(count(&fx, 0, 1000), files);
-	fixture_end(&fx);
+	assert_int_equal(count(fx, 0, 1000), files);
+	assert_true(fx->most_disk <= fx->size + fx->size / 50);
+	fixture_reopen(fx);
+	assert_int_equal(count(fx, 0, 1000), files);
 }
 
 /* Others write so much that segments go while they are moved out of. */
 TEST(test_evicted)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	uint64_t next = OTHER;
 
 	begin_used(&fx);
@@ -248,13 +239,12 @@ TEST(test_evicted)
 	(void)use(&fx);
 	fixture_reopen(&fx);
 	(void)use(&fx);
-	fixture_end(&fx);
 }
 
 /* What is on its way is not lost when eviction comes upon its segment. */
 TEST(test_evicted_source)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin_used(&fx);
 	assert_int_equal(datacache_layout_begin(fx.dc, true), 0);
@@ -269,32 +259,29 @@ TEST(test_evicted_source)
 	(void)use(&fx);
 	fixture_reopen(&fx);
 	(void)use(&fx);
-	fixture_end(&fx);
 }
 
 TEST(test_pinned)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(64 * MIB);
 	struct datacache_stats st;
 
-	fixture_begin(&fx, 64 * MIB);
-	fill(&fx, 0, N);
+	fill(fx, 0, N);
 	for (unsigned i = 0; i < N; i += 2) {
 		struct data_key key = key_of(i);
 
-		assert_true(datacache_pin(fx.dc, &key, LEN, 3, true));
+		assert_true(datacache_pin(fx->dc, &key, LEN, 3, true));
 	}
-	assert_int_equal(use(&fx), N);
-	st = pass(&fx, false);
+	assert_int_equal(use(fx), N);
+	st = pass(fx, false);
 	assert_int_equal(st.pinned_bytes, N / 2 * LEN);
 	assert_int_equal(st.layout_moved_bytes, N * LEN);
-	assert_int_equal(use(&fx), N);
-	fill(&fx, OTHER, 4 * 64 * MIB / LEN);
-	assert_int_equal(stats_of(&fx).pinned_bytes, N / 2 * LEN);
+	assert_int_equal(use(fx), N);
+	fill(fx, OTHER, 4 * 64 * MIB / LEN);
+	assert_int_equal(stats_of(fx).pinned_bytes, N / 2 * LEN);
 	for (unsigned i = 0; i < N; i += 2)
-		assert_true(find_some(&fx, i, 1, 0, LEN));
-	assert_true(fx.most_disk <= fx.size + fx.size / 50);
-	fixture_end(&fx);
+		assert_true(find_some(fx, i, 1, 0, LEN));
+	assert_true(fx->most_disk <= fx->size + fx->size / 50);
 }
 
 /* A disk without room for it: what was cached is served on, and new data is
@@ -331,7 +318,7 @@ TEST(test_full_disk)
 
 TEST(test_flush)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin_used(&fx);
 	for (unsigned steps = 0; steps < 12; steps++) {
@@ -353,13 +340,12 @@ TEST(test_flush)
 		(void)datacache_layout_step(fx.dc, 4 * LEN);
 	fixture_reopen(&fx);
 	assert_int_equal(use(&fx), N);
-	fixture_end(&fx);
 }
 
 /* Little memory: fewer extents, those used last. */
 TEST(test_memory)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	struct datacache_stats st;
 	uint64_t most;
 
@@ -375,5 +361,4 @@ TEST(test_memory)
 	assert_int_equal(use(&fx), N);
 	datacache_set_memory(fx.dc, st.memory_bytes);
 	assert_int_equal(datacache_layout_begin(fx.dc, true), -ENOMEM);
-	fixture_end(&fx);
 }

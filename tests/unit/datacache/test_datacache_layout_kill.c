@@ -28,7 +28,7 @@ static void child_lays(struct fixture *fx, unsigned steps)
 TEST(test_kill)
 {
 	for (unsigned steps = 2; steps < 60; steps += 3) {
-		struct fixture fx;
+		ENDS_BY(fixture_end) struct fixture fx;
 		int status;
 		pid_t pid;
 
@@ -53,7 +53,6 @@ TEST(test_kill)
 		for (unsigned i = 0; i < N; i++)
 			assert_int_equal(
 			    find_some(&fx, i, 1, 0, LEN), i % 2 == 1);
-		fixture_end(&fx);
 	}
 }
 
@@ -113,32 +112,30 @@ static void unlink_newer(const char *path, void *arg)
  * where it was. `torn`: killed before the old entries were forgotten. */
 static void dropped(bool torn)
 {
-	struct fixture fx;
+	struct fixture *fx = fixture_new(64 * MIB);
 	struct copies c = {0};
 
-	fixture_begin(&fx, 64 * MIB);
-	fill(&fx, 0, N);
-	fixture_reopen(&fx);
+	fill(fx, 0, N);
+	fixture_reopen(fx);
 	for (unsigned i = 0; i < N; i++)
 		if (nth(i) % 2)
-			assert_true(find_some(&fx, nth(i), 1, 0, LEN));
-	each_file(&fx, ".idx", keep_copy, &c);
-	assert_int_equal(pass(&fx, true).layout_moved_bytes, N / 2 * LEN);
+			assert_true(find_some(fx, nth(i), 1, 0, LEN));
+	each_file(fx, ".idx", keep_copy, &c);
+	assert_int_equal(pass(fx, true).layout_moved_bytes, N / 2 * LEN);
 	if (torn) {
-		fixture_close(&fx);
+		fixture_close(fx);
 		put_back(&c);
-		fixture_open(&fx);
+		fixture_open(fx);
 	}
-	assert_int_equal(stats_of(&fx).live_bytes, N * LEN);
+	assert_int_equal(stats_of(fx).live_bytes, N * LEN);
 	for (unsigned i = 1; i < N; i += 2)
-		drop(&fx, i);
-	fixture_close(&fx);
-	assert_true(each_file(&fx, ".idx", unlink_newer, &c) > c.n);
+		drop(fx, i);
+	fixture_close(fx);
+	assert_true(each_file(fx, ".idx", unlink_newer, &c) > c.n);
 	free_copies(&c);
-	fixture_open(&fx);
+	fixture_open(fx);
 	for (unsigned i = 0; i < N; i++)
-		assert_int_equal(has(&fx, i), i % 2 == 0);
-	fixture_end(&fx);
+		assert_int_equal(has(fx, i), i % 2 == 0);
 }
 
 TEST(test_dropped)
@@ -170,7 +167,7 @@ static void flip(const char *path, void *arg)
 /* What does not verify is not given a checksum anew. */
 TEST(test_damaged)
 {
-	struct fixture fx;
+	ENDS_BY(fixture_end) struct fixture fx;
 	long payload = 5 * LEN + 17, entry = 9 * 72 + 30;
 
 	begin_used(&fx);
@@ -180,7 +177,6 @@ TEST(test_damaged)
 	fixture_reopen(&fx);
 	assert_true(use(&fx) >= N - 8);
 	assert_true(use(&fx) < N);
-	fixture_end(&fx);
 }
 
 /* ---- not compared yet ------------------------------------------------- */

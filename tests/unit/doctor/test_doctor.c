@@ -37,7 +37,7 @@ TEST(test_find_mounts)
 	Forefetch__ServerStatus srv = FOREFETCH__SERVER_STATUS__INIT;
 	Forefetch__ServerStatus *list = &srv;
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
-	struct doctor_env *env = calloc(1, sizeof(*env));
+	FREED struct doctor_env *env = calloc(1, sizeof(*env));
 
 	srv.name = (ProtobufCBinaryData){.len = 3, .data = nas};
 	srv.listen = &listen;
@@ -62,7 +62,6 @@ TEST(test_find_mounts)
 	assert_string_equal(env->mounts[0].server, "nas");
 	assert_string_equal(env->mounts[1].dir, "/mnt/other");
 	assert_string_equal(env->mounts[1].server, "");
-	free(env);
 }
 
 static bool says(const struct findings *all, enum finding_state state,
@@ -82,13 +81,12 @@ static void check_options(const char *options, enum finding_state state,
 {
 	const struct doctor_env env = {.nmounts = 0};
 	struct doctor_mount m = {.dir = "/tmp", .server = "nas"};
-	struct findings all = {0};
+	ENDS_BY(findings_free) struct findings all = {0};
 
 	snprintf(m.options, sizeof(m.options), "%s", options);
 	doctor_check_mount(&env, &m, &all);
 	assert_true(says(&all, state, what, fact));
 	assert_true(says(&all, FINDING_OK, "answer", "it answers"));
-	findings_free(&all);
 }
 
 TEST(test_options)
@@ -111,18 +109,17 @@ TEST(test_stale)
 {
 	const struct doctor_env env = {.nmounts = 0};
 	struct doctor_mount m = {.dir = "/nonexistent", .server = "nas"};
-	struct findings all = {0};
+	ENDS_BY(findings_free) struct findings all = {0};
 
 	doctor_check_mount(&env, &m, &all);
 	assert_true(says(&all, FINDING_FAIL, "answer", "No such file"));
-	findings_free(&all);
 }
 
 /* What was sent is what is received; what is cut off is not. */
 TEST(test_send)
 {
-	struct findings all = {0}, back = {0};
-	char *data = NULL;
+	ENDS_BY(findings_free) struct findings all = {0}, back = {0};
+	FREED char *data = NULL;
 	size_t len;
 	FILE *to = open_memstream(&data, &len);
 
@@ -142,8 +139,6 @@ TEST(test_send)
 		assert_false(findings_receive(&back, data, cut));
 		findings_free(&back);
 	}
-	findings_free(&all);
-	free(data);
 }
 
 static void hang(const void *env, const void *arg, struct findings *out)
@@ -199,12 +194,11 @@ TEST(test_output)
 	assert_int_equal(jobs_output(echo, text, sizeof(text)), 0);
 	/* Root's PATH may be a user's. */
 	if (geteuid() == 0) {
-		char *path = strdup(getenv("PATH"));
+		FREED char *path = strdup(getenv("PATH"));
 
 		setenv("PATH", "/nowhere", 1);
 		assert_int_equal(jobs_output(echo, text, sizeof(text)), 0);
 		setenv("PATH", path, 1);
-		free(path);
 	}
 	assert_string_equal(text, "one\ntwo\n");
 	(void)jobs_output(yes, text, sizeof(text));
@@ -235,7 +229,7 @@ TEST(test_farm)
 {
 	Forefetch__FarmStatus farm = FOREFETCH__FARM_STATUS__INIT;
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
-	struct doctor_env *env = calloc(1, sizeof(*env));
+	FREED struct doctor_env *env = calloc(1, sizeof(*env));
 	struct findings all = {0};
 
 	doctor_check_farm(env, &all);
@@ -261,7 +255,6 @@ TEST(test_farm)
 			    strstr(all.list[0].remedy, farms[i].remedy));
 		findings_free(&all);
 	}
-	free(env);
 }
 
 TEST(test_farm_bad_values)
@@ -273,8 +266,8 @@ TEST(test_farm_bad_values)
 	    FOREFETCH__SERVER_STATUS__INIT, FOREFETCH__SERVER_STATUS__INIT};
 	Forefetch__ServerStatus *list[] = {&srv[0], &srv[1], &srv[2]};
 	Forefetch__Status st = FOREFETCH__STATUS__INIT;
-	struct doctor_env *env = calloc(1, sizeof(*env));
-	struct findings all = {0};
+	FREED struct doctor_env *env = calloc(1, sizeof(*env));
+	ENDS_BY(findings_free) struct findings all = {0};
 
 	farm.state = FOREFETCH__FARM_STATUS__STATE__UP;
 	st.farm = &farm;
@@ -290,6 +283,4 @@ TEST(test_farm_bad_values)
 	assert_int_equal(all.list[1].state, FINDING_WARN);
 	assert_non_null(strstr(all.list[1].fact, "5 did not open"));
 	assert_non_null(strstr(all.list[1].remedy, "key_file"));
-	findings_free(&all);
-	free(env);
 }

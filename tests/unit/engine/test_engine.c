@@ -15,7 +15,7 @@
 TEST(test_slots_of_server)
 {
 	static const char *const options[] = {"--cluster-enabled", "yes", NULL};
-	struct redis *r = redis_start(options);
+	struct redis *r = AFTER(redis_free, redis_start(options));
 	char key[20];
 
 	for (unsigned seed = 1, i = 0; i < 2000; i++) {
@@ -26,7 +26,6 @@ TEST(test_slots_of_server)
 		assert_int_equal(crc16_slot(key, len),
 		    redis_number(r, "CLUSTER KEYSLOT %b", key, len));
 	}
-	redis_free(r);
 }
 
 /* ---- one server -------------------------------------------------------- */
@@ -47,8 +46,8 @@ static bool is_put(void *arg)
 static void use_it(struct farm_world *w, struct redis *r)
 {
 	struct engine_key key = farm_key("key");
-	char *value = calloc(1, 1 << 20);
-	struct question q;
+	FREED char *value = calloc(1, 1 << 20);
+	ENDS_BY(question_free) struct question q;
 
 	assert_false(farm_has(w, "key", "value"));
 	memset(value, 'v', 1 << 20);
@@ -59,15 +58,13 @@ static void use_it(struct farm_world *w, struct redis *r)
 	farm_until_answered(w, &q);
 	assert_int_equal(q.len, 1 << 20);
 	assert_memory_equal(q.value, value, 1 << 20);
-	question_free(&q);
-	free(value);
 }
 
 TEST(test_tcp)
 {
-	struct redis *r = redis_start(NULL);
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
 	struct engine_node_status node;
-	struct farm_world w;
+	ENDS_BY(farm_close) struct farm_world w;
 	char name[32];
 
 	open_up(&w, redis_url(r));
@@ -77,39 +74,33 @@ TEST(test_tcp)
 	snprintf(name, sizeof(name), "127.0.0.1:%u", redis_port(r));
 	assert_string_equal(node.name, name);
 	assert_true(node.srtt_us > 0 && node.slots == 0);
-	farm_close(&w);
-	redis_free(r);
 }
 
 TEST(test_unix_socket)
 {
-	struct redis *r = redis_start(NULL);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
+	ENDS_BY(farm_close) struct farm_world w;
 
 	open_up(&w, redis_path_url(r));
 	use_it(&w, r);
-	farm_close(&w);
-	redis_free(r);
 }
 
 TEST(test_name)
 {
-	struct redis *r = redis_start(NULL);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
+	ENDS_BY(farm_close) struct farm_world w;
 	char url[64];
 
 	snprintf(url, sizeof(url), "redis://localhost:%u", redis_port(r));
 	open_up(&w, url);
 	use_it(&w, r);
-	farm_close(&w);
-	redis_free(r);
 }
 
 /* A mark gives way to a value, and never takes the place of anything. */
 TEST(test_marks)
 {
-	struct redis *r = redis_start(NULL);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
+	ENDS_BY(farm_close) struct farm_world w;
 
 	open_up(&w, redis_url(r));
 	farm_mark(&w, "key", "first");
@@ -122,8 +113,6 @@ TEST(test_marks)
 	assert_true(farm_has(&w, "key", "value"));
 	assert_int_equal(redis_number(r, "PTTL key"), -1);
 	assert_int_equal(farm_status(&w).rejected_puts, 0);
-	farm_close(&w);
-	redis_free(r);
 }
 
 /* ---- who may ----------------------------------------------------------- */
@@ -254,15 +243,13 @@ TEST(test_commands_missing)
 {
 	static const char *const options[] = {
 	    "--rename-command", "SET", "XSET", NULL};
-	struct redis *r = redis_start(options);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(options));
+	ENDS_BY(farm_close) struct farm_world w;
 
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
 	farm_begin(&w);
 	farm_until_error(&w, "it lacks the command SET");
-	farm_close(&w);
-	redis_free(r);
 }
 
 /* ---- full, hung, gone -------------------------------------------------- */
@@ -271,10 +258,10 @@ TEST(test_full)
 {
 	static const char *const options[] = {
 	    "--maxmemory", "3mb", "--maxmemory-policy", "noeviction", NULL};
-	struct redis *r = redis_start(options);
+	struct redis *r = AFTER(redis_free, redis_start(options));
 	struct engine_key key = farm_key("large");
-	char *value = calloc(1, 4 << 20);
-	struct farm_world w;
+	FREED char *value = calloc(1, 4 << 20);
+	ENDS_BY(farm_close) struct farm_world w;
 
 	open_up(&w, redis_url(r));
 	assert_true(farm_put(&w, "key", "value"));
@@ -289,9 +276,6 @@ TEST(test_full)
 		event_base_loop(w.base, EVLOOP_NONBLOCK);
 	farm_until_state(&w, ENGINE_UP);
 	assert_true(farm_has(&w, "other", "value"));
-	farm_close(&w);
-	redis_free(r);
-	free(value);
 }
 
 static bool is_slow(void *arg)
@@ -309,8 +293,8 @@ static bool is_slow(void *arg)
 /* Asked all the time while it hangs: few questions wait for their deadline. */
 TEST(test_hang)
 {
-	struct redis *r = redis_start(NULL);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
+	ENDS_BY(farm_close) struct farm_world w;
 	struct engine_status before;
 
 	open_up(&w, redis_url(r));
@@ -325,14 +309,12 @@ TEST(test_hang)
 	farm_until_state(&w, ENGINE_UP);
 	assert_true(farm_has(&w, "key", "value"));
 	assert_int_equal(farm_status(&w).reconnects, before.reconnects);
-	farm_close(&w);
-	redis_free(r);
 }
 
 TEST(test_kill_and_restart)
 {
-	struct redis *r = redis_start(NULL);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
+	ENDS_BY(farm_close) struct farm_world w;
 	struct question q;
 
 	open_up(&w, redis_url(r));
@@ -348,8 +330,6 @@ TEST(test_kill_and_restart)
 	farm_until_state(&w, ENGINE_UP);
 	assert_true(farm_put(&w, "key", "value"));
 	assert_true(farm_has(&w, "key", "value"));
-	farm_close(&w);
-	redis_free(r);
 }
 
 TEST(test_replica)
@@ -379,9 +359,9 @@ TEST(test_replica)
 
 TEST(test_flush)
 {
-	struct redis *r = redis_start(NULL);
+	struct redis *r = AFTER(redis_free, redis_start(NULL));
 	struct flushed f = {0};
-	struct farm_world w;
+	ENDS_BY(farm_close) struct farm_world w;
 
 	for (int i = 0; i < 3000; i++) {
 		redis_do(r, "SET ff:mine:%d x", i);
@@ -393,8 +373,6 @@ TEST(test_flush)
 	assert_string_equal(f.error, "");
 	assert_int_equal(f.removed, 3000);
 	assert_int_equal(redis_number(r, "DBSIZE"), 3000);
-	farm_close(&w);
-	redis_free(r);
 }
 
 int main(void)

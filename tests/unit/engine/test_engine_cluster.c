@@ -231,8 +231,8 @@ TEST(test_no_cluster)
 TEST(test_no_slots)
 {
 	static const char *const options[] = {"--cluster-enabled", "yes", NULL};
-	struct redis *r = redis_start(options);
-	struct farm_world w;
+	struct redis *r = AFTER(redis_free, redis_start(options));
+	ENDS_BY(farm_close) struct farm_world w;
 
 	farm_open(&w);
 	farm_url(&w, redis_url(r));
@@ -243,8 +243,6 @@ TEST(test_no_slots)
 	farm_until(&w, has_all_masters, &w);
 	assert_true(farm_put(&w, "key", "value"));
 	assert_true(farm_has(&w, "key", "value"));
-	farm_close(&w);
-	redis_free(r);
 }
 
 int main(void)

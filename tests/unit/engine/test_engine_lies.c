@@ -338,7 +338,7 @@ TEST(test_value_and_lie)
 TEST(test_large_lies)
 {
 	enum { BYTES = 40 << 20 };
-	char *text = malloc(BYTES + 1);
+	FREED char *text = malloc(BYTES + 1);
 	size_t len = 0;
 
 	/* A line without an end. */
@@ -356,7 +356,6 @@ TEST(test_large_lies)
 	for (len = 0; len < 4 << 20; len += 4)
 		memcpy(text + len, "*1\r\n", 4);
 	try_lie(state, text, len);
-	free(text);
 }
 
 /* Each byte of a reply comes alone. */
@@ -396,7 +395,7 @@ TEST(test_byte_by_byte)
 TEST(test_largest_value)
 {
 	struct lies *l = *state;
-	char *text = malloc(ENGINE_VALUE_MAX + 100);
+	FREED char *text = malloc(ENGINE_VALUE_MAX + 100);
 	size_t head = (size_t)sprintf(text, "$%d\r\n", ENGINE_VALUE_MAX);
 	struct question q;
 
@@ -413,7 +412,6 @@ TEST(test_largest_value)
 		question_free(&q);
 	}
 	lies_recover(l);
-	free(text);
 }
 
 /* Three questions wait, and no answer comes but what the test sends. */
@@ -486,7 +484,7 @@ TEST(test_shares_the_loop)
 	static char text[BYTES + 100];
 	int len = sprintf(text, "$%d\r\n%0*d\r\n", BYTES, BYTES, 7);
 	struct lies *l = *state;
-	struct question q;
+	ENDS_BY(question_free) struct question q;
 	unsigned turns = 0;
 
 	lies_set_url(l, fake_path_url(l->fake));
@@ -500,7 +498,6 @@ TEST(test_shares_the_loop)
 		event_base_loop(l->w.base, EVLOOP_ONCE);
 	assert_int_equal(q.len, BYTES);
 	assert_true(turns >= 3);
-	question_free(&q);
 }
 
 /* The connection ends at each byte of all that it says. */

@@ -200,7 +200,7 @@ TEST(test_circle)
 TEST(test_moved_storm)
 {
 	struct pair *p = *state;
-	struct question *q = calloc(1000, sizeof(*q));
+	FREED struct question *q = calloc(1000, sizeof(*q));
 
 	begin_up(p);
 	say_redirect(p, p->a, "MOVED", p->a);
@@ -212,7 +212,6 @@ TEST(test_moved_storm)
 	for (int i = 0; i < 1000; i++)
 		assert_int_equal(q[i].answers, 1);
 	assert_in_range(fake_asked(p->a, "CLUSTER SLOTS"), 5, 30);
-	free(q);
 }
 
 TEST(test_bad_redirects)
@@ -272,7 +271,7 @@ TEST(test_too_many_nodes)
 {
 	enum { NODES = 400, SIZE = 80 };
 	struct pair *p = *state;
-	char *map = malloc(NODES * SIZE + 32);
+	FREED char *map = malloc(NODES * SIZE + 32);
 	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES + 1);
 
 	len += (size_t)sprintf(map + len,
@@ -291,7 +290,6 @@ TEST(test_too_many_nodes)
 	vclock_pass(200 * S);
 	assert_int_equal(count_nodes(p), 1);
 	assert_int_equal(farm_state(&p->w), ENGINE_UP);
-	free(map);
 }
 
 /* Other nodes in each map. */

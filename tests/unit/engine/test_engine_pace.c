@@ -116,7 +116,7 @@ TEST(test_round_trip)
 	memcpy(large + head + 131072, "\r\n", 2);
 	fake_say(l->fake, "GET", large, (size_t)head + 131074);
 	for (int i = 0; i < 40; i++) {
-		struct question q;
+		ENDS_BY(question_free) struct question q;
 
 		fake_hang(l->fake, true);
 		assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
@@ -124,7 +124,6 @@ TEST(test_round_trip)
 		fake_hang(l->fake, false);
 		vclock_pass(2 * MS);
 		assert_int_equal(q.len, 131072);
-		question_free(&q);
 	}
 	large_us = engine_expect_us(l->w.engine, 1 << 20);
 	assert_in_range(large_us, 130 * MS, 220 * MS);
@@ -189,7 +188,7 @@ TEST(test_hang)
 {
 	struct lies *l = *state;
 	unsigned waited = 0, connections = fake_connections(l->fake);
-	struct question q;
+	ENDS_BY(question_free) struct question q;
 
 	lies_begin_up(l);
 	fake_hang(l->fake, true);
@@ -211,7 +210,6 @@ TEST(test_hang)
 	assert_true(farm_ask(&l->w, &q, "key", 2 * MS));
 	vclock_pass(5 * MS);
 	assert_string_equal(q.value, "hi");
-	question_free(&q);
 }
 
 /* It is connected to anew, and what is silent then is no better. */
@@ -277,7 +275,7 @@ TEST(test_estimate_recovers)
 TEST(test_many_asks)
 {
 	struct lies *l = *state;
-	struct question *q = calloc(2000, sizeof(*q));
+	FREED struct question *q = calloc(2000, sizeof(*q));
 	unsigned asked = 0, answers = 0;
 
 	lies_begin_up(l);
@@ -291,7 +289,6 @@ TEST(test_many_asks)
 	assert_int_equal(answers, ENGINE_ASKS_MAX);
 	fake_hang(l->fake, false);
 	lies_recover(l);
-	free(q);
 }
 
 TEST(test_backlog)
@@ -299,7 +296,7 @@ TEST(test_backlog)
 	enum { EACH = 1 << 20 };
 	struct lies *l = *state;
 	struct engine_key key = farm_key("key");
-	char *value = calloc(1, ENGINE_VALUE_MAX + 1);
+	FREED char *value = calloc(1, ENGINE_VALUE_MAX + 1);
 	unsigned put = 0;
 
 	lies_begin_up(l);
@@ -318,7 +315,6 @@ TEST(test_backlog)
 	assert_false(
 	    engine_put(l->w.engine, &key, value, ENGINE_VALUE_MAX + 1, 0));
 	assert_int_equal(farm_status(&l->w).refused_puts, 19);
-	free(value);
 }
 
 /* A question waits behind one value at most. */
@@ -326,7 +322,7 @@ TEST(test_questions_go_first)
 {
 	struct lies *l = *state;
 	struct engine_key key = farm_key("key");
-	char *value = calloc(1, 1 << 20);
+	FREED char *value = calloc(1, 1 << 20);
 	struct question q;
 
 	lies_begin_up(l);
@@ -340,7 +336,6 @@ TEST(test_questions_go_first)
 	assert_int_equal(fake_asked(l->fake, "SET"), 1);
 	vclock_pass(S);
 	assert_int_equal(fake_asked(l->fake, "SET"), 3);
-	free(value);
 }
 
 TEST(test_full)
@@ -430,7 +425,7 @@ TEST(test_flush_large_page)
 {
 	enum { KEYS = 200000 };
 	struct lies *l = *state;
-	char *text = malloc(64 + KEYS * 11);
+	FREED char *text = malloc(64 + KEYS * 11);
 	size_t len = (size_t)sprintf(text, "*2\r\n$1\r\n0\r\n*%d\r\n", KEYS);
 	struct flushed f = {0};
 
@@ -445,7 +440,6 @@ TEST(test_flush_large_page)
 	assert_non_null(strstr(f.error, "too many keys"));
 	assert_int_equal(fake_asked(l->fake, "UNLINK"), 0);
 	lies_recover(l);
-	free(text);
 }
 
 TEST(test_flush_ends_early)

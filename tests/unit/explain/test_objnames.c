@@ -77,8 +77,8 @@ static void assert_named(const struct objnames *on, unsigned i)
 /* No step looks at more than it was told to. */
 TEST(test_steps)
 {
-	struct caches *c = open_caches();
-	struct objnames *on = wanted();
+	struct caches *c = AFTER(caches_free, open_caches());
+	struct objnames *on = AFTER(objnames_free, wanted());
 	unsigned steps = 0;
 
 	for (unsigned i = 0; i < FILES; i++)
@@ -91,15 +91,13 @@ TEST(test_steps)
 	assert_null(objnames_find(on, object(1)));
 	assert_int_equal(objnames_dir(on, object(1)), 0);
 	assert_int_not_equal(objnames_dir(on, object(0)), 0);
-	objnames_free(on);
-	caches_free(c);
 }
 
 /* The table grows under the walk: what was there is found. */
 TEST(test_growth)
 {
-	struct caches *c = open_caches();
-	struct objnames *on = wanted();
+	struct caches *c = AFTER(caches_free, open_caches());
+	struct objnames *on = AFTER(objnames_free, wanted());
 	unsigned more = FILES;
 
 	for (unsigned i = 0; i < FILES; i++)
@@ -109,15 +107,13 @@ TEST(test_growth)
 			bind_file(c, more++);
 	for (unsigned i = 0; i < FILES; i += FILES / 8)
 		assert_named(on, i);
-	objnames_free(on);
-	caches_free(c);
 }
 
 /* Everything is forgotten between two steps, and other things come. */
 TEST(test_flush)
 {
-	struct caches *c = open_caches();
-	struct objnames *on = wanted();
+	struct caches *c = AFTER(caches_free, open_caches());
+	struct objnames *on = AFTER(objnames_free, wanted());
 
 	for (unsigned i = 0; i < FILES; i++)
 		bind_file(c, i);
@@ -134,8 +130,6 @@ TEST(test_flush)
 		snprintf(text, sizeof(text), "n%u", i);
 		assert_true(!name || strcmp(name, text) == 0);
 	}
-	objnames_free(on);
-	caches_free(c);
 }
 
 /* Whether alice is told the name of a file so long after `T0`. */
@@ -153,7 +147,7 @@ static bool is_told(struct caches *c, uint64_t after_us)
 
 TEST(test_rights)
 {
-	struct caches *c = open_caches();
+	struct caches *c = AFTER(caches_free, open_caches());
 	char body[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 	uint32_t id = user_cred(c, &alice, &cred, body);
@@ -172,5 +166,4 @@ TEST(test_rights)
 	    ACCESS3_LOOKUP, T0 + 500);
 	assert_true(is_told(c, 1500));
 	assert_false(is_told(c, 1501));
-	caches_free(c);
 }

@@ -22,7 +22,7 @@ static struct seal *make(unsigned char first)
 		key[i] = (unsigned char)(first + i);
 	s = seal_new(key);
 	assert_non_null(s);
-	return s;
+	return AFTER(seal_free, s);
 }
 
 /* ---- values ------------------------------------------------------------ */
@@ -30,9 +30,9 @@ static struct seal *make(unsigned char first)
 /* Exactly as long as they are, so that a sanitizer sees a byte too many. */
 static void check_round_trip(const struct seal *s, size_t len)
 {
-	unsigned char *data = calloc(1, len),
+	FREED unsigned char *data = calloc(1, len),
 		      *sealed = malloc(len + SEAL_EXTRA);
-	unsigned char *back = malloc(len);
+	FREED unsigned char *back = malloc(len);
 
 	for (size_t i = 0; i < len; i++)
 		data[i] = (unsigned char)(i * 7 + (i >> 8));
@@ -42,9 +42,7 @@ static void check_round_trip(const struct seal *s, size_t len)
 	assert_true(seal_open(s, NAME, sealed, len + SEAL_EXTRA, back));
 	if (len > 0)
 		assert_memory_equal(back, data, len);
-	free(data);
 	free(sealed);
-	free(back);
 }
 
 TEST(test_round_trip)
@@ -56,7 +54,6 @@ TEST(test_round_trip)
 	check_round_trip(s, 15);
 	check_round_trip(s, 16);
 	check_round_trip(s, LARGE);
-	seal_free(s);
 	seal_free(NULL);
 }
 
@@ -70,7 +67,6 @@ TEST(test_nothing)
 	assert_true(seal_open(s, NAME, sealed, sizeof(sealed), NULL));
 	sealed[SEAL_EXTRA - 1] ^= 1;
 	assert_false(seal_open(s, NAME, sealed, sizeof(sealed), NULL));
-	seal_free(s);
 }
 
 enum { SMALL = 8 };
@@ -94,7 +90,6 @@ TEST(test_flips)
 		sealed[bit / 8] ^= (unsigned char)(1U << bit % 8);
 	}
 	assert_true(seal_open(s, NAME, sealed, sizeof(sealed), back));
-	seal_free(s);
 }
 
 TEST(test_length)
@@ -111,7 +106,6 @@ TEST(test_length)
 	}
 	assert_false(seal_open(s, NAME, sealed, sizeof(sealed), back));
 	assert_false(seal_open(s, NAME, NULL, 0, back));
-	seal_free(s);
 }
 
 TEST(test_name_and_key)
@@ -125,9 +119,6 @@ TEST(test_name_and_key)
 	assert_false(seal_open(other, NAME, sealed, sizeof(sealed), back));
 	assert_true(seal_open(same, NAME, sealed, sizeof(sealed), back));
 	assert_memory_equal(back, "8 bytes.", SMALL);
-	seal_free(s);
-	seal_free(same);
-	seal_free(other);
 }
 
 TEST(test_closes_differ)
@@ -140,7 +131,6 @@ TEST(test_closes_differ)
 	assert_memory_not_equal(a, b, 24); /* the nonce */
 	assert_memory_not_equal(a + 24, b + 24, SMALL);
 	assert_memory_not_equal(a + 24 + SMALL, b + 24 + SMALL, 16);
-	seal_free(s);
 }
 
 /*
@@ -168,7 +158,6 @@ TEST(test_format)
 	    name, "ff:wct2M_:t:_WOmUAkQoe3MXk-B1gw9zNPt7s-3emo7");
 	assert_true(seal_open(s, NAME, sealed, sizeof(sealed), back));
 	assert_memory_equal(back, "8 bytes.", SMALL);
-	seal_free(s);
 }
 
 /* ---- names ------------------------------------------------------------- */
@@ -211,8 +200,6 @@ TEST(test_names)
 	assert_string_not_equal(seal_prefix(s[0]), seal_prefix(s[1]));
 	seal_name(s[0], 'd', "ab", 2, names[1]);
 	assert_string_equal(names[0], names[1]);
-	seal_free(s[0]);
-	seal_free(s[1]);
 }
 
 TEST(test_bad_keys)
@@ -226,9 +213,8 @@ TEST(test_bad_keys)
 	memset(key, 0xff, sizeof(key));
 	assert_null(seal_new(key));
 	key[SEAL_KEY_FILE_BYTES - 1] = 1;
-	s = seal_new(key);
+	s = AFTER(seal_free, seal_new(key));
 	assert_non_null(s);
-	seal_free(s);
 }
 
 /* ---- key files --------------------------------------------------------- */

@@ -63,8 +63,8 @@ FIXTURE(set_up, tear_down);
 TEST(test_there_and_back)
 {
 	struct world *w = *state;
-	struct caches *other = caches_other(w, 16 << 20);
-	struct bytetable h = small_table(w);
+	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
+	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
 	struct node *node;
 
@@ -84,21 +84,18 @@ TEST(test_there_and_back)
 	/* It is handed on. */
 	{
 		uint64_t key = key_of("file");
-		struct bytetable again = {0};
+		ENDS_BY(bytetable_clear) struct bytetable again = {0};
 
 		assert_true(trees_add_handles(&again, other, &key, 1));
 		assert_int_equal(again.n, 1);
-		bytetable_clear(&again);
 	}
-	bytetable_clear(&h);
-	caches_free(other);
 }
 
 /* What is known stays as it is. */
 TEST(test_known)
 {
 	struct world *w = *state;
-	struct bytetable h = small_table(w);
+	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
 	uint64_t sent_us = attrcache_sent(w->caches->attr, node_of(w, "file"));
 
@@ -108,7 +105,6 @@ TEST(test_known)
 	assert_int_equal(attrcache_count(w->caches->attr), 2);
 	assert_int_equal(
 	    attrcache_sent(w->caches->attr, node_of(w, "file")), sent_us);
-	bytetable_clear(&h);
 }
 
 static struct bytetable large_table(struct world *w, uint32_t n)
@@ -130,8 +126,8 @@ static struct bytetable large_table(struct world *w, uint32_t n)
 TEST(test_size)
 {
 	struct world *w = *state;
-	struct caches *other = caches_other(w, 16 << 20);
-	struct bytetable h = large_table(w, MANY);
+	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
+	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, MANY);
 	struct bytetable_view v;
 	unsigned turns = 0;
 
@@ -141,26 +137,23 @@ TEST(test_size)
 		turns++;
 	assert_int_equal(turns, MANY / 100);
 	assert_int_equal(attrcache_count(other->attr), MANY);
-	bytetable_clear(&h);
-	caches_free(other);
 }
 
 /* Cut anywhere, or with any bit flipped: what is read lies inside. */
 TEST(test_damaged)
 {
 	struct world *w = *state;
-	struct caches *other = caches_other(w, 16 << 20);
-	struct bytetable h = large_table(w, 20);
+	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
+	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, 20);
 	struct bytetable_view v;
 
 	assert_int_equal(bytetable_open(&v, h.data, 0), -EBADMSG);
 	for (size_t cut = 1; cut < h.len; cut++) {
-		unsigned char *part = malloc(cut);
+		FREED unsigned char *part = malloc(cut);
 
 		memcpy(part, h.data, cut);
 		assert_int_equal(bytetable_open(&v, part, cut), 0);
 		assert_false(trees_take_handles(&v, other, 100));
-		free(part);
 	}
 	assert_true(bytetable_bad(&v));
 	assert_int_equal(attrcache_count(other->attr), 19);
@@ -174,16 +167,14 @@ TEST(test_damaged)
 	}
 	h.data[0] = BYTETABLE_VERSION + 1;
 	assert_int_equal(bytetable_open(&v, h.data, h.len), -EPROTONOSUPPORT);
-	bytetable_clear(&h);
-	caches_free(other);
 }
 
 /* However many come, a quarter of the memory is for what is learned here. */
 TEST(test_memory)
 {
 	struct world *w = *state;
-	struct caches *other = caches_other(w, 1 << 20);
-	struct bytetable h = large_table(w, 20000);
+	struct caches *other = AFTER(caches_free, caches_other(w, 1 << 20));
+	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, 20000);
 	struct bytetable_view v;
 
 	assert_int_equal(bytetable_open(&v, h.data, h.len), 0);
@@ -191,8 +182,6 @@ TEST(test_memory)
 		;
 	assert_true(attrcache_count(other->attr) > 1000);
 	assert_true(caches_bytes(other) < (1 << 20));
-	bytetable_clear(&h);
-	caches_free(other);
 }
 
 static void nothing(void *arg, struct node *node)
@@ -205,8 +194,8 @@ static void nothing(void *arg, struct node *node)
 TEST(test_sweep)
 {
 	struct world *w = *state;
-	struct caches *other = caches_other(w, 16 << 20);
-	struct bytetable h = small_table(w);
+	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
+	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
 	size_t buckets = 0, steps;
 
@@ -218,8 +207,6 @@ TEST(test_sweep)
 	assert_null(attrcache_sweep(other->attr, &steps));
 	steps = buckets;
 	assert_non_null(attrcache_sweep(other->attr, &steps));
-	bytetable_clear(&h);
-	caches_free(other);
 }
 
 /* The server does not know it: it is forgotten. */
@@ -266,7 +253,7 @@ FIXTURE(NULL, NULL);
 TEST(test_names_there_and_back)
 {
 	struct namemap *here = namemap_new(), *there = namemap_new();
-	struct bytetable t = {0};
+	ENDS_BY(bytetable_clear) struct bytetable t = {0};
 	struct bytetable_view v;
 	unsigned turns = 0;
 	size_t len;
@@ -288,7 +275,6 @@ TEST(test_names_there_and_back)
 	for (uint64_t i = 1; i <= NAMES; i++)
 		assert_name(there, hash_of(i), ".gitignore");
 	assert_null(namemap_get(there, hash_of(NAMES + 1), &len));
-	bytetable_clear(&t);
 	namemap_free(here);
 	namemap_free(there);
 }
@@ -306,8 +292,8 @@ static void add_row(
 /* What no directory can have is left out, and what stands behind it is not. */
 TEST(test_no_names)
 {
-	struct namemap *names = namemap_new();
-	struct bytetable t = {0};
+	struct namemap *names = AFTER(namemap_free, namemap_new());
+	ENDS_BY(bytetable_clear) struct bytetable t = {0};
 	struct bytetable_view v;
 	size_t len;
 
@@ -323,6 +309,4 @@ TEST(test_no_names)
 	for (uint64_t h = 1; h < 9; h++)
 		assert_null(namemap_get(names, h, &len));
 	assert_name(names, 9, "good");
-	bytetable_clear(&t);
-	namemap_free(names);
 }

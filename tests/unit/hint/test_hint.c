@@ -63,9 +63,15 @@ static void make_files(struct hint_world *w, int n)
 	}
 }
 
-static struct hint_stream *stream_of_files(struct hint_world *w, int n)
+/* It is there until the test is over. */
+static struct hint_stream *stream(struct hint_world *w, const char *path)
 {
-	struct hint_stream *s = hint_world_stream(w, "");
+	return AFTER(hint_end, hint_world_stream(w, path));
+}
+
+static struct hint_stream *add_files(
+    struct hint_world *w, struct hint_stream *s, int n)
+{
 	char name[16];
 
 	assert_non_null(s);
@@ -133,7 +139,7 @@ FIXTURE(set_up, tear_down);
 TEST(test_names)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "a");
+	struct hint_stream *s = stream(w, "a");
 
 	add(s, 1, "b/c", 8192);
 	turn(w);
@@ -146,14 +152,13 @@ TEST(test_names)
 	expect_bytes(w, "C", 8192, BYTES);
 	assert_int_equal(told(s).waiting, 0);
 	assert_int_equal(told(s).ahead, 1);
-	hint_end(s);
 }
 
 /* What the LOOKUP of a name brought is not asked for a second time. */
 TEST(test_no_answer)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 
 	add(s, 1, "refused", 0);
 	add(s, 2, "absent", 0);
@@ -163,27 +168,26 @@ TEST(test_no_answer)
 	expect_name(w, "root", "absent");
 	assert_null(queue_next(w->pf.queue));
 	assert_int_equal(told(s).failed, 2);
-	hint_end(s);
 }
 
 /* … unless nobody was asked for it. */
 TEST(test_given_up)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 1);
-	struct want *want = queue_next(w->pf.queue);
+		struct want *want;
 
+	add_files(w, stream(w, ""), 1);
+	want = queue_next(w->pf.queue);
 	want_give_up(want);
 	turn(w);
 	expect_bytes(w, "f0", 0, BYTES);
 	assert_null(queue_next(w->pf.queue));
-	hint_end(s);
 }
 
 TEST(test_order)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 40);
+	struct hint_stream *s = add_files(w, stream(w, ""), 40);
 	char name[16];
 
 	for (int i = 0; i < 40; i++) {
@@ -191,7 +195,6 @@ TEST(test_order)
 		expect_bytes(w, name, 0, BYTES);
 	}
 	assert_int_equal(told(s).ahead, 40);
-	hint_end(s);
 }
 
 /* The later ones are nearer by then, and go behind those that wait all the
@@ -199,7 +202,7 @@ TEST(test_order)
 TEST(test_order_while_reading)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 60);
+	struct hint_stream *s = add_files(w, stream(w, ""), 60);
 	char name[16];
 
 	for (int i = 0; i < 12; i++) {
@@ -212,14 +215,13 @@ TEST(test_order_while_reading)
 		snprintf(name, sizeof(name), "f%d", i);
 		expect_bytes(w, name, 0, BYTES);
 	}
-	hint_end(s);
 }
 
 /* All of a file, by chunks; its size was not known when the hint came. */
 TEST(test_whole_file)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f"};
 
 	assert_int_equal(hint_add(s, &h), 0);
@@ -231,7 +233,6 @@ TEST(test_whole_file)
 	expect_bytes(w, "F", 32768, 40000 - 32768);
 	assert_null(queue_next(w->pf.queue));
 	assert_int_equal(told(s).ahead, 1);
-	hint_end(s);
 }
 
 /* ---- the reader ------------------------------------------------------- */
@@ -239,7 +240,7 @@ TEST(test_whole_file)
 TEST(test_reader)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 40);
+	struct hint_stream *s = add_files(w, stream(w, ""), 40);
 
 	read_at(w, 1001, "f5", 0);
 	read_at(w, 1000, "f5", 4096); /* of that file, but not there */
@@ -255,14 +256,13 @@ TEST(test_reader)
 	expect_bytes(w, "f5", 0, BYTES);
 	read_at(w, 1000, "f6", 0);
 	expect_bytes(w, "f7", 0, BYTES);
-	hint_end(s);
 }
 
 /* One read far ahead may be readahead of the client; two are not. */
 TEST(test_far)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 48);
+	struct hint_stream *s = add_files(w, stream(w, ""), 48);
 
 	read_at(w, 1000, "f30", 0);
 	read_at(w, 1000, "f47", 0);
@@ -274,14 +274,13 @@ TEST(test_far)
 	assert_int_equal(told(s).passed, 1);
 	read_at(w, 1000, "f32", 0);
 	assert_int_equal(told(s).reached, 33);
-	hint_end(s);
 }
 
 /* The reader is there before it is known where that is. */
 TEST(test_reader_first)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 
 	add(s, 1, "a", 0);
 	add(s, 2, "b", 0);
@@ -298,14 +297,13 @@ TEST(test_reader_first)
 	expect_name(w, "root", "c");
 	expect_bytes(w, "C", 0, BYTES);
 	assert_null(queue_next(w->pf.queue));
-	hint_end(s);
 }
 
 /* Of a file that is hinted as a whole, what is behind the reader. */
 TEST(test_reader_inside)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f0"};
 
 	make_files(w, 1);
@@ -316,14 +314,13 @@ TEST(test_reader_inside)
 	for (uint64_t at = BYTES; at < 40000; at += BYTES)
 		read_at(w, 1000, "f0", at);
 	expect_bytes(w, "f0", 33000, 16384);
-	hint_end(s);
 }
 
 /* One READ may be as long as many hints. */
 TEST(test_long_reads)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 	struct predictor_obs obs = {.kind = PREDICTOR_READ,
 	    .uid = 1000,
 	    .object = hint_world_key("f0"),
@@ -342,13 +339,12 @@ TEST(test_long_reads)
 		want_drop(want);
 	assert_int_equal(told(s).used, 200);
 	assert_int_equal(told(s).reached, 200);
-	hint_end(s);
 }
 
 TEST(test_cancel)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 20);
+	struct hint_stream *s = add_files(w, hint_world_stream(w, ""), 20);
 	struct hint again = {.seq = 100, .path = "f0"};
 
 	hint_cancel(s, 15);
@@ -368,7 +364,7 @@ TEST(test_cancel)
 TEST(test_unused)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = stream_of_files(w, 2);
+	struct hint_stream *s = add_files(w, stream(w, ""), 2);
 
 	expect_bytes(w, "f0", 0, BYTES);
 	now_ms += 59000;
@@ -381,14 +377,13 @@ TEST(test_unused)
 	now_ms += 60000;
 	turn(w);
 	assert_int_equal(told(s).unused, 2);
-	hint_end(s);
 }
 
 /* One that is longer than what may be ahead is not waited for for ever. */
 TEST(test_long)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f"};
 	uint64_t at = 0;
 
@@ -408,7 +403,6 @@ TEST(test_long)
 	expect_bytes(w, "F", at, 16384);
 	read_at(w, 1000, "F", 0);
 	assert_false(told(s).full);
-	hint_end(s);
 }
 
 /* ---- bounds ----------------------------------------------------------- */
@@ -416,7 +410,7 @@ TEST(test_long)
 TEST(test_ahead)
 {
 	struct hint_world *w = *state;
-	struct hint_stream *s = hint_world_stream(w, "");
+	struct hint_stream *s = stream(w, "");
 	struct want *want;
 	struct hint h = {.path = "f0"};
 	unsigned n = 0;
@@ -442,7 +436,6 @@ TEST(test_ahead)
 	want = queue_next(w->pf.queue);
 	assert_non_null(want);
 	assert_true(want->wish.offset == (999 - n) * 1000);
-	hint_end(s);
 }
 
 TEST(test_too_many)

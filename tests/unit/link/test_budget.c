@@ -10,8 +10,8 @@ static struct linksim sim;
 TEST(test_first_window)
 {
 	struct config_rate cap = {0, 80};
-	struct linkest *le = linkest_new();
-	struct budget *b = budget_new(le, &cap);
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	struct budget *b = AFTER(budget_free, budget_new(le, &cap));
 	uint64_t wait_us = 1;
 	unsigned n;
 
@@ -30,15 +30,13 @@ TEST(test_first_window)
 	budget_sent(b, 65536, 0);
 	assert_false(budget_may(b, 100, 0, &wait_us));
 	budget_lost(b, 65536);
-	budget_free(b);
-	linkest_free(le);
 }
 
 TEST(test_pause)
 {
 	struct config_rate cap = {0, 100};
-	struct linkest *le = linkest_new();
-	struct budget *b = budget_new(le, &cap);
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	struct budget *b = AFTER(budget_free, budget_new(le, &cap));
 	uint64_t wait_us;
 
 	budget_pause(b, 5000);
@@ -46,15 +44,13 @@ TEST(test_pause)
 	assert_false(budget_may(b, 100, 1000, &wait_us));
 	assert_int_equal(wait_us, 4000);
 	assert_true(budget_may(b, 100, 5000, &wait_us));
-	budget_free(b);
-	linkest_free(le);
 }
 
 TEST(test_tokens)
 {
 	struct config_rate cap = {80000, 0}; /* 10 bytes a millisecond */
-	struct linkest *le = linkest_new();
-	struct budget *b = budget_new(le, &cap);
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	struct budget *b = AFTER(budget_free, budget_new(le, &cap));
 	uint64_t wait_us, wire = linkest_wire_bytes(16000);
 
 	assert_true(budget_may(b, 16000, 10 * SECOND_US, &wait_us));
@@ -63,8 +59,6 @@ TEST(test_tokens)
 	assert_false(budget_may(b, 16000, 10 * SECOND_US, &wait_us));
 	assert_in_range(wait_us, wire * 95, wire * 101);
 	assert_true(budget_may(b, 16000, 10 * SECOND_US + wait_us, &wait_us));
-	budget_free(b);
-	linkest_free(le);
 }
 
 /* Wire bytes that may go at once; their replies are there at once, too. */
@@ -84,8 +78,8 @@ static uint64_t spend(struct budget *b, uint64_t now_us, uint64_t *wait_us)
 TEST(test_late)
 {
 	struct config_rate cap = {0, 80};
-	struct linkest *le = linkest_new();
-	struct budget *b = budget_new(le, &cap);
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	struct budget *b = AFTER(budget_free, budget_new(le, &cap));
 	uint64_t wait_us, now_us = SECOND_US, on_time, wire;
 
 	linkest_set_kind(le, CONFIG_LINK_WIRED); /* a byte a microsecond */
@@ -107,8 +101,6 @@ TEST(test_late)
 	now_us += wait_us + 90000;
 	assert_in_range(spend(b, now_us, &wait_us), on_time + 20000 - wire,
 	    on_time + 20000 + wire);
-	budget_free(b);
-	linkest_free(le);
 }
 
 static void share_start(

@@ -26,7 +26,7 @@ static void assert_base(unsigned percent)
 
 TEST(test_unknown)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	struct linkest_mark mark;
 
 	assert_int_equal(linkest_rate_Bps(le), 0);
@@ -45,13 +45,12 @@ TEST(test_unknown)
 	assert_int_equal(linkest_srtt_us(le), 40000);
 	assert_in_range(linkest_rttvar_us(le), 0, 10);
 	assert_int_equal(linkest_queue_us(le), 0);
-	linkest_free(le);
 }
 
 /* RFC 6298 section 2: the first sample, then alpha = 1/8, beta = 1/4. */
 TEST(test_smoothing)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	struct linkest_mark mark;
 
 	linkest_sent(le, &mark, 100, 0);
@@ -63,13 +62,12 @@ TEST(test_smoothing)
 	assert_int_equal(linkest_srtt_us(le), 45000);
 	assert_int_equal(linkest_rttvar_us(le), 25000);
 	assert_int_equal(linkest_queue_us(le), 5000);
-	linkest_free(le);
 }
 
 /* Who waits on this side is in the queue, too, for a while. */
 TEST(test_backlog)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 
 	assert_int_equal(linkest_backlog_us(le, 5 * SECOND_US), 0);
 	linkest_held(le, 400000, 5 * SECOND_US);
@@ -81,12 +79,11 @@ TEST(test_backlog)
 	for (unsigned i = 0; i < 20; i++)
 		linkest_held(le, 0, 6 * SECOND_US);
 	assert_in_range(linkest_backlog_us(le, 6 * SECOND_US), 0, 4000);
-	linkest_free(le);
 }
 
 TEST(test_lost)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	struct linkest_mark mark[3];
 	size_t i;
 
@@ -99,7 +96,6 @@ TEST(test_lost)
 	linkest_received(le, &mark[2], 65536, 3 * SECOND_US);
 	assert_int_equal(linkest_rate_Bps(le), 0);
 	assert_int_equal(linkest_inflight_bytes(le), 0);
-	linkest_free(le);
 }
 
 struct link {
@@ -193,7 +189,7 @@ static uint64_t reply_in_parts(
  * near server: for no longer than until the rate is known better. */
 TEST(test_first_reply_held_up)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	uint64_t now = SECOND_US;
 
 	now = reply_in_parts(le, 8, 10000, now);
@@ -202,14 +198,13 @@ TEST(test_first_reply_held_up)
 		now = reply_in_parts(le, 23, 600, now);
 	assert_in_range(linkest_rate_Bps(le), 2000000, 3000000);
 	assert_in_range(linkest_base_us(le), 38000, 42000);
-	linkest_free(le);
 }
 
 /* Records that come behind one another may do so as the server makes them:
  * that is the least that the link carries. */
 TEST(test_many_records)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 
 	for (uint64_t now = 100000; now < 104000; now += 100)
 		linkest_arrived(le, 1000, false, now);
@@ -226,7 +221,6 @@ TEST(test_many_records)
 		linkest_arrived(le, 1448, true, 6 * SECOND_US + i * 20000);
 	linkest_arrived(le, 1448, true, 7 * SECOND_US);
 	assert_near(linkest_rate_Bps(le), 75700, 2);
-	linkest_free(le);
 }
 
 /* Replies of 32 KiB at 20 ms, the second half at another rate, with so many
@@ -260,7 +254,7 @@ TEST(test_faster_once)
 	static const uint64_t fast[] = {2500000, 2500000},
 			      falls[] = {2500000, 250000},
 			      slow[] = {250000, 250000};
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	uint64_t now = SECOND_US;
 
 	for (unsigned i = 0; i < 4; i++)
@@ -270,7 +264,6 @@ TEST(test_faster_once)
 	assert_near(linkest_rate_Bps(le), 250000, 10);
 	(void)replies(le, 1, 1, slow, now);
 	assert_near(linkest_rate_Bps(le), 250000, 10);
-	linkest_free(le);
 }
 
 /* A link that was changed while it was idle shows with the first reply. */

@@ -105,7 +105,7 @@ static void serial(
 /* A queue that other hosts fill is not taken for a longer route. */
 TEST(test_queue_of_others)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	uint64_t now_us = SECOND_US, trip_us;
 
 	serial(le, &now_us, 40000, 50);
@@ -130,13 +130,12 @@ TEST(test_queue_of_others)
 	assert_int_equal(linkest_routes(le), 1);
 	assert_int_equal(linkest_base_us(le), 80000);
 	assert_int_equal(linkest_standing_us(le), 0);
-	linkest_free(le);
 }
 
 /* One late reply, long before a step, does not keep it from being believed. */
 TEST(test_late_once)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	uint64_t now_us = SECOND_US;
 
 	serial(le, &now_us, 1000, 50);
@@ -145,5 +144,4 @@ TEST(test_late_once)
 	serial(le, &now_us, 40000, 15);
 	assert_int_equal(linkest_routes(le), 1);
 	assert_int_equal(linkest_base_us(le), 40000);
-	linkest_free(le);
 }

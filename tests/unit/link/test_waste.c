@@ -34,7 +34,7 @@ static double price_of(struct waste *w, uint64_t rate, uint64_t now_us)
 
 TEST(test_allowance)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 	struct waste_status st;
 
 	assert_int_equal(now(w, 0, START).limit_bytes, 512 * KIB);
@@ -45,13 +45,12 @@ TEST(test_allowance)
 	assert_int_equal(st.limit_bytes, 4096 * KIB);
 	waste_set_share(w, 10);
 	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS / 10);
-	waste_free(w);
 }
 
 /* Bytes never get cheaper when more lies unused. */
 TEST(test_price_rises)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 	double was = 0;
 
 	assert_true(price_of(w, FAST_BPS, START) == 0);
@@ -67,14 +66,13 @@ TEST(test_price_rises)
 	assert_true(was > 39);
 	waste_ahead(w, 2080 * KIB, START);
 	assert_true(isinf(price_of(w, FAST_BPS, START)));
-	waste_free(w);
 }
 
 /* It is no waste once clients were told it; and what they were told is demand.
  */
 TEST(test_used)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 
 	waste_ahead(w, 3172 * KIB, START);
 	assert_true(isinf(price_of(w, FAST_BPS, START)));
@@ -88,14 +86,13 @@ TEST(test_used)
 	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 3172 * KIB);
 	waste_ahead(w, 300 * KIB, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 300 * KIB);
-	waste_free(w);
 }
 
 /* Clients that are told other things hide what is in vain, until it is found
  * out; and it may be of use later than that. */
 TEST(test_judged)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 
 	waste_ahead(w, 800 * KIB, START);
 	waste_cached(w, 9000 * KIB, START);
@@ -107,24 +104,22 @@ TEST(test_judged)
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 500 * KIB);
 	assert_int_equal(
 	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 300 * KIB);
-	waste_free(w);
 }
 
 TEST(test_slow_link)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 
 	waste_demand(w, 1000000, START);
 	assert_int_equal(
 	    now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS + 500000);
 	assert_int_equal(
 	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 1000000);
-	waste_free(w);
 }
 
 TEST(test_fades)
 {
-	struct waste *w = waste_new();
+	struct waste *w = AFTER(waste_free, waste_new());
 	uint64_t bytes;
 
 	waste_ahead(w, 1000000, START);
@@ -135,7 +130,6 @@ TEST(test_fades)
 	/* A clock that runs backwards changes nothing. */
 	waste_ahead(w, 1000, START);
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 1000);
-	waste_free(w);
 }
 
 /*

@@ -52,7 +52,7 @@ TEST(libnfs_makes_our_rows)
 
 	for (size_t i = 0; i < wire_row_count; i++) {
 		size_t n = zdr_make(wire_rows[i].name, made, OUT_SIZE);
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 
 		if (n == 0)
 			continue;
@@ -62,7 +62,6 @@ TEST(libnfs_makes_our_rows)
 			fail_msg("%s differs", wire_rows[i].name);
 		assert_int_equal(our_recode(&wire_rows[i], made, n, ours), n);
 		assert_memory_equal(ours, made, n);
-		wire_free(&w);
 	}
 	assert_int_equal(count, 24);
 	free(made);
@@ -75,7 +74,7 @@ TEST(libnfs_reads_all_that_we_encode)
 
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		size_t n, m;
 
 		wire_spell(&w, row->spec);
@@ -85,7 +84,6 @@ TEST(libnfs_reads_all_that_we_encode)
 		if (m != n || memcmp(ours, back, n))
 			fail_msg("%s: %zu bytes of ours, %zu of libnfs",
 			    row->name, n, m);
-		wire_free(&w);
 	}
 	free(ours);
 	free(back);

@@ -55,11 +55,11 @@ static void walk_dir(uint32_t count, bool plus, bool eof)
 	const struct nfs_proc *p = nfs_proc_find(100003, 3, plus ? 17 : 16);
 	const struct xdr_view *list;
 	struct nfs3_dirent e;
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	union nfs_res res;
 	uint32_t n = 0;
 	bool more;
-	void *data;
+	FREED void *data;
 	XDR xdrs;
 
 	put_dir(&w, count, plus, eof);
@@ -76,8 +76,6 @@ static void walk_dir(uint32_t count, bool plus, bool eof)
 	assert_false(nfs3_dirent_decode(&xdrs, plus, &e, &more));
 	assert_int_equal(nfs_res_encode(p, &res, w.data, w.size), w.len);
 	assert_memory_equal(w.data, data, w.len);
-	free(data);
-	wire_free(&w);
 }
 
 TEST(directories)
@@ -92,24 +90,22 @@ TEST(directories_cut_are_refused)
 {
 	for (uint32_t plus = 0; plus < 2; plus++) {
 		const struct nfs_proc *p = nfs_proc_find(100003, 3, 16 + plus);
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		union nfs_res res;
 
 		put_dir(&w, 12, plus, 1);
 		for (size_t len = 0; len < w.len; len++) {
-			void *cut = wire_copy(w.data, len);
+			FREED void *cut = wire_copy(w.data, len);
 
 			assert_false(nfs_res_decode(p, cut, len, &res));
-			free(cut);
 		}
-		wire_free(&w);
 	}
 }
 
 TEST(directory_beyond_a_mebibyte_is_refused)
 {
 	const struct nfs_proc *p = nfs_proc_find(100003, 3, 16);
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	union nfs_res res;
 	uint32_t i = 0;
 
@@ -118,7 +114,6 @@ TEST(directory_beyond_a_mebibyte_is_refused)
 		put_entry(&w, i++, false);
 	wire_u64(&w, 1);
 	assert_false(nfs_res_decode(p, w.data, w.len, &res));
-	wire_free(&w);
 }
 
 TEST(eof_of_no_list)
@@ -138,7 +133,7 @@ TEST(mounts)
 {
 	const struct nfs_proc *p = nfs_proc_find(100005, 3, 2);
 	struct mnt3_mount m;
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	union nfs_res res;
 	bool more;
 	XDR xdrs;
@@ -154,13 +149,12 @@ TEST(mounts)
 	assert_view(&m.directory, "/src/linux");
 	assert_true(mnt3_mount_decode(&xdrs, &m, &more) && !more);
 	assert_false(mnt3_mount_decode(&xdrs, &m, &more));
-	wire_free(&w);
 }
 
 TEST(exports)
 {
 	const struct nfs_proc *p = nfs_proc_find(100005, 3, 5);
-	struct wire w = {0}, link = {0};
+	ENDS_BY(wire_free) struct wire w = {0}, link = {0};
 	struct mnt3_export e;
 	union nfs_res res;
 	bool more;
@@ -180,7 +174,6 @@ TEST(exports)
 	assert_view(&e.dir, "/src");
 	assert_int_equal(e.raw.len, 4 + 8 + 4);
 	assert_true(mnt3_export_decode(&xdrs, &e, &more) && !more);
-	wire_free(&w);
 	wire_free(&link);
 }
 
@@ -188,7 +181,7 @@ TEST(empty_mount_lists)
 {
 	struct mnt3_export e;
 	struct mnt3_mount m;
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	union nfs_res res;
 	bool more;
 	XDR xdrs;
@@ -202,13 +195,12 @@ TEST(empty_mount_lists)
 	    nfs_res_decode(nfs_proc_find(100005, 3, 5), w.data, w.len, &res));
 	nfs3_list_open(&xdrs, &res.export_list.exports);
 	assert_true(mnt3_export_decode(&xdrs, &e, &more) && !more);
-	wire_free(&w);
 }
 
 /* A list of many links must not take a stack frame each. */
 TEST(long_lists)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	union nfs_res res;
 
 	for (int i = 0; i < 80000; i++)
@@ -218,5 +210,4 @@ TEST(long_lists)
 	    nfs_res_decode(nfs_proc_find(100005, 3, 2), w.data, w.len, &res));
 	assert_true(
 	    nfs_res_decode(nfs_proc_find(100005, 3, 5), w.data, w.len, &res));
-	wire_free(&w);
 }

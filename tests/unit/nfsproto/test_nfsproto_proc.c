@@ -58,7 +58,7 @@ TEST(each_message_encodes_to_itself)
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
 		unsigned char *data, *out;
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		union body b;
 		size_t n;
 
@@ -76,7 +76,6 @@ TEST(each_message_encodes_to_itself)
 			assert_int_equal(row_encode(row, &b, out, size), 0);
 		free(data);
 		free(out);
-		wire_free(&w);
 	}
 }
 
@@ -84,32 +83,29 @@ TEST(each_message_cut_is_refused)
 {
 	for (size_t i = 0; i < wire_row_count; i++) {
 		const struct wire_row *row = &wire_rows[i];
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		union body b;
 
 		wire_spell(&w, row->spec);
 		for (size_t len = 0; len < w.len && !row->trailing; len++) {
-			void *cut = wire_copy(w.data, len);
+			FREED void *cut = wire_copy(w.data, len);
 
 			if (row_decode(row, cut, len, &b))
 				fail_msg("%s: taken at %zu of %zu bytes",
 				    row->name, len, w.len);
-			free(cut);
 		}
-		wire_free(&w);
 	}
 }
 
 TEST(bytes_behind_are_let_through)
 {
 	for (size_t i = 0; i < wire_row_count; i++) {
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		union body b;
 
 		wire_spell(&w, wire_rows[i].spec);
 		wire_spell(&w, "u:1 q:2");
 		assert_true(row_decode(&wire_rows[i], w.data, w.len, &b));
-		wire_free(&w);
 	}
 }
 
@@ -253,14 +249,13 @@ TEST(small_results_fit_their_bound)
 
 	for (size_t i = 0; i < sizeof(largest) / sizeof(largest[0]); i++) {
 		unsigned char buf[NFS_RES_SMALL_MAX];
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 		union body b;
 
 		wire_spell(&w, largest[i].spec);
 		assert_true(row_decode(&largest[i], w.data, w.len, &b));
 		assert_int_equal(
 		    row_encode(&largest[i], &b, buf, sizeof(buf)), w.len);
-		wire_free(&w);
 	}
 }
 
@@ -331,7 +326,7 @@ TEST(errors_carry_the_status_alone)
 			continue;
 		for (size_t s = 0; s < 28; s++) {
 			unsigned char buf[NFS_RES_SMALL_MAX], *exact;
-			struct wire w = {0};
+			ENDS_BY(wire_free) struct wire w = {0};
 			union nfs_res res;
 			size_t n;
 
@@ -348,7 +343,6 @@ TEST(errors_carry_the_status_alone)
 			    nfs_res_decode(row_proc(row), exact, n, &res));
 			assert_int_equal(res.status, statuses[s]);
 			free(exact);
-			wire_free(&w);
 		}
 	}
 }

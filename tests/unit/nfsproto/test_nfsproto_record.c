@@ -103,7 +103,7 @@ static enum record_status feed_next(
 TEST(one_record)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
@@ -114,13 +114,12 @@ TEST(one_record)
 	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
 	assert_false(record_reader_partial(f.r));
 	assert_int_equal(record_reader_moved_bytes(f.r), 0);
-	feed_close(&f);
 }
 
 TEST(many_records_in_one_piece)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	for (size_t n = 0; n < 200; n++)
@@ -130,13 +129,12 @@ TEST(many_records_in_one_piece)
 		check_content(&rec, n, 4 * n);
 	}
 	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_MORE);
-	feed_close(&f);
 }
 
 TEST(byte_by_byte)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	for (size_t n = 0; n < 20; n++)
@@ -152,13 +150,12 @@ TEST(byte_by_byte)
 	feed_recv(&f, 1);
 	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
 	assert_true(record_reader_partial(f.r));
-	feed_close(&f);
 }
 
 static void fragments_of(size_t count, size_t len, size_t step)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	for (size_t n = 0; n < 3; n++)
@@ -173,7 +170,6 @@ static void fragments_of(size_t count, size_t len, size_t step)
 		assert_int_equal(feed_next(&f, step, &rec), RECORD_READY);
 		check_content(&rec, n, count * len);
 	}
-	feed_close(&f);
 }
 
 TEST(fragments)
@@ -198,7 +194,7 @@ TEST(fragments)
 TEST(a_second_fragment_is_moved)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	put_fragment(&f, 0, 0, 100, false);
@@ -206,7 +202,6 @@ TEST(a_second_fragment_is_moved)
 	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_READY);
 	check_content(&rec, 0, 160);
 	assert_int_equal(record_reader_moved_bytes(f.r), 60);
-	feed_close(&f);
 }
 
 TEST(empty_fragments_between)
@@ -271,7 +266,7 @@ TEST(too_long)
 TEST(longest_record)
 {
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	for (size_t n = 0; n < 3; n++)
@@ -280,7 +275,6 @@ TEST(longest_record)
 		assert_int_equal(feed_next(&f, 70000, &rec), RECORD_READY);
 		check_content(&rec, n, RECORD_BYTES_MAX);
 	}
-	feed_close(&f);
 }
 
 TEST(odd_length)
@@ -359,7 +353,7 @@ TEST(small_after_large_shares_a_buffer)
 {
 	struct rbuf *buf = NULL;
 	struct record rec;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 	unsigned changes = 0;
 
 	feed_open(&f);
@@ -374,7 +368,6 @@ TEST(small_after_large_shares_a_buffer)
 		buf = rec.buf;
 	}
 	assert_true(changes <= 3);
-	feed_close(&f);
 }
 
 TEST(a_reference_keeps_the_bytes)
@@ -438,7 +431,7 @@ static void random_stream(uint32_t seed)
 {
 	struct record rec, held = {0};
 	size_t lens[RANDOM_RECORDS], held_n = 0, max;
-	struct feed f;
+	ENDS_BY(feed_close) struct feed f;
 
 	feed_open(&f);
 	put_random(&f, &seed, lens);
@@ -462,7 +455,6 @@ static void random_stream(uint32_t seed)
 	assert_false(record_reader_partial(f.r));
 	assert_true(record_reader_moved_bytes(f.r) <= 3 * f.w.len);
 	rbuf_unref(held.buf);
-	feed_close(&f);
 }
 
 TEST(random_streams)

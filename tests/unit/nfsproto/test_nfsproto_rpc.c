@@ -27,7 +27,7 @@ static bool reply_decode(
 
 TEST(call_is_decoded)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_call call;
 
 	wire_spell(&w, "u:77 u:0 u:2 u:100003 u:3 u:6 u:1 o:20 u:0 o:0 u:5");
@@ -43,13 +43,12 @@ TEST(call_is_decoded)
 		    (unsigned char)call.cred.body.data[i], wire_byte(20, i));
 	assert_int_equal(call.body.len, 4);
 	assert_memory_equal(call.body.data, "\0\0\0\5", 4);
-	wire_free(&w);
 }
 
 TEST(call_is_encoded)
 {
 	unsigned char buf[RPC_CALL_HEADER_MAX];
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_call call;
 	size_t n;
 
@@ -59,12 +58,10 @@ TEST(call_is_encoded)
 	assert_int_equal(n, w.len);
 	assert_memory_equal(buf, w.data, n);
 	for (size_t size = 0; size < n; size++) {
-		void *p = wire_copy(buf, size);
+		FREED void *p = wire_copy(buf, size);
 
 		assert_int_equal(rpc_call_encode(&call, p, size), 0);
-		free(p);
 	}
-	wire_free(&w);
 }
 
 TEST(longest_call_fits_the_header_bound)
@@ -79,23 +76,21 @@ TEST(longest_call_fits_the_header_bound)
 
 TEST(other_rpc_version_is_told_apart)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_call call;
 
 	wire_spell(&w, "u:78 u:0 u:3");
 	assert_int_equal(call_decode(&w, w.len, &call), RPC_CALL_MISMATCH);
 	assert_int_equal(call.xid, 78);
-	wire_free(&w);
 }
 
 TEST(reply_is_no_call)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_call call;
 
 	wire_spell(&w, "u:78 u:1 u:2 u:100003 u:3 u:0 u:0 o:0 u:0 o:0");
 	assert_int_equal(call_decode(&w, w.len, &call), RPC_CALL_NOT_A_CALL);
-	wire_free(&w);
 }
 
 static enum rpc_call_status call_with(const char *cred, const char *verf)
@@ -125,7 +120,7 @@ TEST(credential_has_a_bound)
 
 TEST(call_cut_anywhere_is_refused)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_call call;
 
 	wire_spell(&w, "u:77 u:0 u:2 u:100003 u:3 u:6 u:1 o:22 u:0 o:9");
@@ -134,7 +129,6 @@ TEST(call_cut_anywhere_is_refused)
 		    len < 24 ? RPC_CALL_NOT_A_CALL : RPC_CALL_BAD_CRED);
 	assert_int_equal(call_decode(&w, w.len, &call), RPC_CALL_OK);
 	assert_int_equal(call.body.len, 0);
-	wire_free(&w);
 }
 
 static bool auth_decode(
@@ -162,7 +156,7 @@ static void auth_sys_round_trip(const char *machine, uint32_t gids, bool good)
 {
 	unsigned char buf[RPC_AUTH_BODY_MAX];
 	struct rpc_auth_sys auth;
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct xdr_view v;
 
 	spell_auth(&w, machine, gids);
@@ -182,7 +176,6 @@ static void auth_sys_round_trip(const char *machine, uint32_t gids, bool good)
 	}
 	for (size_t len = 0; len < w.len; len++)
 		assert_false(auth_decode(&w, len, &auth));
-	wire_free(&w);
 }
 
 TEST(auth_sys_has_bounds)
@@ -203,20 +196,19 @@ TEST(auth_sys_has_bounds)
 TEST(auth_sys_with_more_behind_is_refused)
 {
 	struct rpc_auth_sys auth;
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 
 	spell_auth(&w, "n:host", 2);
 	assert_true(auth_decode(&w, w.len, &auth));
 	wire_u32(&w, 0);
 	assert_false(auth_decode(&w, w.len, &auth));
-	wire_free(&w);
 }
 
 /* `made` bytes at `buf` are `spec`, decode, and do not when cut anywhere. */
 static void check_reply(const char *spec, const unsigned char *buf, size_t made,
     struct rpc_reply *reply)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_reply cut;
 
 	wire_spell(&w, spec);
@@ -227,7 +219,6 @@ static void check_reply(const char *spec, const unsigned char *buf, size_t made,
 	assert_true(reply_decode(&w, w.len, reply));
 	assert_int_equal(reply->xid, 99);
 	assert_int_equal(reply->body.len, 0);
-	wire_free(&w);
 }
 
 TEST(accepted_replies)
@@ -286,7 +277,7 @@ TEST(denied_replies)
 
 TEST(results_stand_behind_the_verifier)
 {
-	struct wire w = {0};
+	ENDS_BY(wire_free) struct wire w = {0};
 	struct rpc_reply reply;
 
 	wire_spell(&w, "u:99 u:1 u:0 u:2 o:13 u:0 u:41 u:42");
@@ -294,7 +285,6 @@ TEST(results_stand_behind_the_verifier)
 	assert_true(reply.accepted);
 	assert_int_equal(reply.body.len, 8);
 	assert_ptr_equal(reply.body.data, (char *)w.data + w.len - 8);
-	wire_free(&w);
 }
 
 TEST(malformed_replies)
@@ -311,10 +301,9 @@ TEST(malformed_replies)
 	struct rpc_reply reply;
 
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
-		struct wire w = {0};
+		ENDS_BY(wire_free) struct wire w = {0};
 
 		wire_spell(&w, bad[i]);
 		assert_false(reply_decode(&w, w.len, &reply));
-		wire_free(&w);
 	}
 }

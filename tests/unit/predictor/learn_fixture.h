@@ -12,7 +12,7 @@
 struct world {
 	struct predictor *p;
 	uint64_t now_ns;
-	struct prediction out[256];
+	struct prediction out[512];
 	size_t n;
 };
 
@@ -27,6 +27,16 @@ static inline void world_begin(struct world *w, size_t budget_bytes)
 static inline void world_end(struct world *w)
 {
 	predictor_free(w->p);
+}
+
+/* It is there until the test is over. */
+static inline struct world *world_new(size_t budget_bytes)
+{
+	struct world *w = AFTER(free, calloc(1, sizeof(*w)));
+
+	assert_non_null(w);
+	world_begin(w, budget_bytes);
+	return AFTER(world_end, w);
 }
 
 /* One read of `latency` at the present time, in directory `dir`. */

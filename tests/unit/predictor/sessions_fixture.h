@@ -43,6 +43,13 @@ static inline struct predictor *predictor_make(void)
 	return p;
 }
 
+static inline void desk_free(struct desk *d)
+{
+	predictor_free(d->p);
+	free(d);
+}
+
+/* It is there until the test is over. */
 static inline struct desk *desk_new(void)
 {
 	struct desk *d = calloc(1, sizeof(*d));
@@ -53,13 +60,7 @@ static inline struct desk *desk_new(void)
 	d->uid = ALICE;
 	d->client = CLIENT;
 	d->space = SPACE;
-	return d;
-}
-
-static inline void desk_free(struct desk *d)
-{
-	predictor_free(d->p);
-	free(d);
+	return AFTER(desk_free, d);
 }
 
 /* What is due, until there is no more. */

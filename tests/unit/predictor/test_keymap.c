@@ -39,7 +39,7 @@ static void play(struct keymap *m, uint32_t *values, uint32_t seed)
 TEST(test_same_as_an_array)
 {
 	static uint32_t values[KEYS];
-	struct keymap *m = keymap_new();
+	struct keymap *m = AFTER(keymap_free, keymap_new());
 
 	for (uint32_t i = 0; i < KEYS; i++)
 		values[i] = KEYMAP_NONE;
@@ -47,13 +47,12 @@ TEST(test_same_as_an_array)
 		play(m, values, seed);
 	for (uint32_t i = 0; i < KEYS; i++)
 		assert_int_equal(keymap_get(m, key_of(i)), values[i]);
-	keymap_free(m);
 }
 
 /* At each size, among them those at which a part of the keys has moved. */
 TEST(test_each_size)
 {
-	struct keymap *m = keymap_new();
+	struct keymap *m = AFTER(keymap_free, keymap_new());
 
 	for (uint32_t n = 0; n < KEYS; n++) {
 		assert_int_equal(keymap_put(m, key_of(n), n), 0);
@@ -71,7 +70,6 @@ TEST(test_each_size)
 		keymap_del(m, key_of(n));
 	for (uint32_t n = 0; n < KEYS; n++)
 		assert_int_equal(keymap_get(m, key_of(n)), KEYMAP_NONE);
-	keymap_free(m);
 }
 
 /* Two processes place the same keys elsewhere. */

@@ -361,7 +361,7 @@ TEST(keeps_below_demand)
 
 TEST(drops_directories_of_too_many_names)
 {
-	struct nameindex_name *at = calloc(20000, sizeof(*at));
+	FREED struct nameindex_name *at = calloc(20000, sizeof(*at));
 	struct test *t = *state;
 	struct mention_stats st;
 
@@ -377,5 +377,4 @@ TEST(drops_directories_of_too_many_names)
 		mention_listed(t->m, dir, at, 4000, t->now_ns);
 	mention_get_stats(t->m, &st);
 	assert_in_range(st.names, 4000, (1 << 20) / 48);
-	free(at);
 }

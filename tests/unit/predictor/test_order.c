@@ -45,7 +45,7 @@ TEST(test_there_and_back)
 /* What comes right behind is one piece, up to a length. */
 TEST(test_joined)
 {
-	struct order o = {0};
+	ENDS_BY(order_clear) struct order o = {0};
 	struct order_piece out[4];
 
 	for (uint32_t i = 0; i < 40; i++)
@@ -55,12 +55,11 @@ TEST(test_joined)
 	assert_int_equal(out[0].length, 32);
 	assert_int_equal(out[1].at, 132);
 	assert_int_equal(out[1].length, 8);
-	order_clear(&o);
 }
 
 TEST(test_too_many)
 {
-	struct order o = {0};
+	ENDS_BY(order_clear) struct order o = {0};
 	struct order_piece out[ORDER_MAX];
 	unsigned char bytes[ORDER_PACKED];
 
@@ -73,7 +72,6 @@ TEST(test_too_many)
 	assert_int_equal(order_count(&o), 0);
 	assert_int_equal(order_get(&o, out, ORDER_MAX), 0);
 	assert_int_equal(order_pack(&o, bytes), 0);
-	order_clear(&o);
 }
 
 /* Any bytes are an order that can be read, or refused. */
@@ -81,7 +79,7 @@ TEST(test_nonsense)
 {
 	unsigned char bytes[ORDER_PACKED + 1] = {0};
 	struct order_piece out[ORDER_MAX];
-	struct order o = {0};
+	ENDS_BY(order_clear) struct order o = {0};
 	uint64_t x = 1;
 
 	assert_false(order_set(&o, bytes, 0));
@@ -100,7 +98,6 @@ TEST(test_nonsense)
 		    order_get(&o, out, ORDER_MAX), order_count(&o));
 		order_add(&o, 5, 1);
 	}
-	order_clear(&o);
 }
 
 /* ---- learned and saved ------------------------------------------------ */
@@ -148,7 +145,7 @@ TEST(test_saved)
 	uint64_t now_ns = 1;
 	uint32_t run;
 	size_t len;
-	void *data;
+	FREED void *data;
 
 	read_file(p, &now_ns, 1);
 	run = predictor_run(p, FILE_KEY);
@@ -164,7 +161,6 @@ TEST(test_saved)
 	assert_order(q, 1000);
 	predictor_forget(q, FILE_KEY);
 	assert_int_equal(predictor_order(q, FILE_KEY, NULL, 0), 0);
-	free(data);
 	predictor_free(p);
 	predictor_free(q);
 }
@@ -173,7 +169,7 @@ TEST(test_saved)
 TEST(test_bounded)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
-	struct predictor *p = predictor_new(&opt);
+	struct predictor *p = AFTER(predictor_free, predictor_new(&opt));
 	struct predictor_obs o = {.kind = PREDICTOR_READ,
 	    .latency_ns = 1000,
 	    .actor = 1,
@@ -195,5 +191,4 @@ TEST(test_bounded)
 	}
 	predictor_get_stats(p, &st);
 	assert_true(st.memory_bytes < before + (100 << 10));
-	predictor_free(p);
 }

@@ -195,7 +195,7 @@ static void churn_judge(const struct churn *c)
  * and in what streams wait for; all of them are given out anew. */
 TEST(test_churn)
 {
-	struct churn *c = calloc(1, sizeof(*c));
+	FREED struct churn *c = calloc(1, sizeof(*c));
 
 	world_begin(&c->w, 1 << 20);
 	c->x = 1;
@@ -208,5 +208,4 @@ TEST(test_churn)
 	for (int i = 0; i < 2000; i++)
 		churn_turn(c);
 	world_end(&c->w);
-	free(c);
 }

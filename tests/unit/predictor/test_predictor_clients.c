@@ -92,21 +92,19 @@ TEST(test_hundred_jobs_at_a_time)
 TEST(test_one_takes_no_stream_of_others)
 {
 	enum { OTHERS = 8, GREEDY = 50 };
-	struct world w;
+	struct world *w = world_new(SMALL);
 	uint64_t made;
 
-	world_begin(&w, SMALL);
 	for (unsigned c = 0; c < OTHERS; c++)
-		client_reads(&w, c, file_of(c, 0), MS);
+		client_reads(w, c, file_of(c, 0), MS);
 	for (unsigned i = 0; i < 200; i++)
-		client_reads(&w, GREEDY, file_of(GREEDY, 7 * i), 10000 * MS);
-	made = streams_made(&w);
+		client_reads(w, GREEDY, file_of(GREEDY, 7 * i), 10000 * MS);
+	made = streams_made(w);
 	assert_in_range(made, OTHERS + 100, OTHERS + 200);
-	w.now_ns += 2 * MS;
+	w->now_ns += 2 * MS;
 	for (unsigned c = 0; c < OTHERS; c++)
-		client_reads(&w, c, file_of(c, 1), MS);
-	assert_int_equal(streams_made(&w), made);
-	world_end(&w);
+		client_reads(w, c, file_of(c, 1), MS);
+	assert_int_equal(streams_made(w), made);
 }
 
 static unsigned streams_of(const struct world *w, unsigned client)
@@ -124,23 +122,21 @@ static unsigned streams_of(const struct world *w, unsigned client)
 TEST(test_room_of_those_who_left)
 {
 	enum { LEFT = 12, BUSY = 50, ITS = STREAMS - LEFT };
-	struct world w;
+	struct world *w = world_new(SMALL);
 
-	world_begin(&w, SMALL);
 	/* Calls that take long, each of which seems to be of a program. */
 	for (unsigned i = 0; i < ITS; i++)
-		client_reads(&w, BUSY, file_of(BUSY, 7 * i), 90000 * MS);
-	assert_int_equal(streams_of(&w, BUSY), ITS);
+		client_reads(w, BUSY, file_of(BUSY, 7 * i), 90000 * MS);
+	assert_int_equal(streams_of(w, BUSY), ITS);
 	for (unsigned c = 0; c < LEFT; c++)
-		client_reads(&w, c, file_of(c, 0), MS);
-	w.now_ns += 100000 * MS;
+		client_reads(w, c, file_of(c, 0), MS);
+	w->now_ns += 100000 * MS;
 	for (unsigned c = 100; c < 100 + LEFT; c++)
-		client_reads(&w, c, file_of(c, 0), MS);
-	assert_int_equal(streams_of(&w, BUSY), ITS);
+		client_reads(w, c, file_of(c, 0), MS);
+	assert_int_equal(streams_of(w, BUSY), ITS);
 	for (unsigned c = 0; c < LEFT; c++)
-		assert_int_equal(streams_of(&w, c), 0);
+		assert_int_equal(streams_of(w, c), 0);
 	/* Now there is nobody else. */
-	client_reads(&w, 200, file_of(200, 0), MS);
-	assert_int_equal(streams_of(&w, BUSY), ITS - 1);
-	world_end(&w);
+	client_reads(w, 200, file_of(200, 0), MS);
+	assert_int_equal(streams_of(w, BUSY), ITS - 1);
 }

@@ -4,26 +4,9 @@
 
 #include <unistd.h>
 
-#include "unittest.h"
+#include "predictor/learn_fixture.h"
 #include "predictor/persist/persist.h"
 #include "predictor/store/extents.h"
-
-#define MS 1000000ull
-
-struct world {
-	struct predictor *p;
-	uint64_t now_ns;
-	struct prediction out[512];
-	size_t n;
-};
-
-static void world_begin(struct world *w, size_t budget_bytes)
-{
-	struct predictor_options opt = {.budget_bytes = budget_bytes};
-
-	*w = (struct world){.p = predictor_new(&opt), .now_ns = 1000 * MS};
-	assert_non_null(w->p);
-}
 
 static void read_at(
     struct world *w, uint64_t object, uint64_t offset, uint32_t count)
@@ -69,89 +52,83 @@ static struct predictor_stats stats(const struct world *w)
  * is of use once. */
 TEST(test_unused)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	float before, after;
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 100, 20);
-	read_at(&w, 100, 0, 16384);
-	before = told_p(&w, 105);
+		run_of(w, 100, 20);
+	read_at(w, 100, 0, 16384);
+	before = told_p(w, 105);
 	assert_true(before > 0.4f);
 	for (int i = 0; i < 6; i++)
-		predictor_feedback(w.p, 105, PREDICTOR_UNUSED);
-	assert_int_equal(stats(&w).unused, 6);
-	w.now_ns += 2000 * MS;
-	read_at(&w, 100, 0, 16384);
-	after = told_p(&w, 105);
+		predictor_feedback(w->p, 105, PREDICTOR_UNUSED);
+	assert_int_equal(stats(w).unused, 6);
+	w->now_ns += 2000 * MS;
+	read_at(w, 100, 0, 16384);
+	after = told_p(w, 105);
 	assert_true(after < before / 2);
-	assert_true(told_p(&w, 106) > before / 2);
-	predictor_feedback(w.p, 105, PREDICTOR_USED);
-	w.now_ns += 2000 * MS;
-	read_at(&w, 100, 0, 16384);
-	assert_true(told_p(&w, 105) > before / 2);
+	assert_true(told_p(w, 106) > before / 2);
+	predictor_feedback(w->p, 105, PREDICTOR_USED);
+	w->now_ns += 2000 * MS;
+	read_at(w, 100, 0, 16384);
+	assert_true(told_p(w, 105) > before / 2);
 	/* Of what is not known, too. */
-	predictor_feedback(w.p, 4711, PREDICTOR_LATE);
-	assert_int_equal(stats(&w).late, 1);
-	predictor_free(w.p);
+	predictor_feedback(w->p, 4711, PREDICTOR_LATE);
+	assert_int_equal(stats(w).late, 1);
 }
 
 /* What the caller did not fetch is told again, when it is nearer; so is what
  * did not fit into the answer. */
 TEST(test_dropped)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	unsigned first = 0, again = 0;
 	uint32_t lead = 0;
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 100, 60);
+		run_of(w, 100, 60);
 	for (uint64_t i = 0; i < 60; i++) {
-		read_at(&w, 100 + i, 0, 16384);
-		for (size_t j = 0; j < w.n; j++) {
-			if (w.out[j].object != 155)
+		read_at(w, 100 + i, 0, 16384);
+		for (size_t j = 0; j < w->n; j++) {
+			if (w->out[j].object != 155)
 				continue;
 			if (first++ == 0) {
-				lead = w.out[j].lead;
+				lead = w->out[j].lead;
 				assert_true(lead > 8);
-				predictor_feedback(w.p, 155, PREDICTOR_DROPPED);
+				predictor_feedback(w->p, 155, PREDICTOR_DROPPED);
 			} else {
 				again++;
-				assert_true(w.out[j].lead <= lead / 2 + 1);
+				assert_true(w->out[j].lead <= lead / 2 + 1);
 			}
 		}
 	}
 	assert_true(first >= 2 && again >= 1);
-	predictor_free(w.p);
 }
 
 /* Three at a time: they all come, the nearest first. */
 TEST(test_few_at_a_time)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	bool told[200] = {false};
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 100, 60);
+		run_of(w, 100, 60);
 	for (uint64_t i = 0; i < 60; i++) {
 		struct predictor_obs o = {.kind = PREDICTOR_READ,
-		    .now_ns = w.now_ns,
+		    .now_ns = w->now_ns,
 		    .latency_ns = 10 * MS,
 		    .actor = 7,
 		    .object = 100 + i,
 		    .size_bytes = 1000};
 
 		assert_true(i < 3 || told[100 + i]);
-		predictor_observe(w.p, &o);
-		w.n = predictor_predict(w.p, w.out, 3);
-		assert_true(w.n <= 3);
-		for (size_t j = 0; j < w.n; j++)
-			told[w.out[j].object] = true;
-		w.now_ns += 10 * MS + MS / 5;
+		predictor_observe(w->p, &o);
+		w->n = predictor_predict(w->p, w->out, 3);
+		assert_true(w->n <= 3);
+		for (size_t j = 0; j < w->n; j++)
+			told[w->out[j].object] = true;
+		w->now_ns += 10 * MS + MS / 5;
 	}
-	predictor_free(w.p);
 }
 
 static uint32_t lead_max(struct world *w)
@@ -171,31 +148,28 @@ static uint32_t lead_max(struct world *w)
 /* Fetches that come late are asked for earlier. */
 TEST(test_late)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	uint32_t before;
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 100, 300);
-	before = lead_max(&w);
+		run_of(w, 100, 300);
+	before = lead_max(w);
 	for (int i = 0; i < 200; i++)
-		predictor_feedback(w.p, 100, PREDICTOR_LATE);
-	assert_true(lead_max(&w) > before * 3 / 2);
+		predictor_feedback(w->p, 100, PREDICTOR_LATE);
+	assert_true(lead_max(w) > before * 3 / 2);
 	for (int i = 0; i < 400; i++)
-		predictor_feedback(w.p, 100, PREDICTOR_USED);
-	assert_true(lead_max(&w) < before * 5 / 4);
-	predictor_free(w.p);
+		predictor_feedback(w->p, 100, PREDICTOR_USED);
+	assert_true(lead_max(w) < before * 5 / 4);
 }
 
 static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 {
-	struct predictor_dirent *ents = calloc(n, sizeof(*ents));
+	FREED struct predictor_dirent *ents = calloc(n, sizeof(*ents));
 
 	for (uint32_t i = 0; i < n; i++)
 		ents[i] = (struct predictor_dirent){
 		    .object = first + i, .name_hash = first + i, .rank = i};
 	predictor_list(w->p, 0, dir, ents, n);
-	free(ents);
 }
 
 /* `find` over five times as many files as there is room for. */
@@ -225,36 +199,32 @@ static void scan(struct world *w, uint64_t first, uint64_t dirs)
 /* A walk is counted, and does not drive out what was learned. */
 TEST(test_scan)
 {
-	struct world w;
+	struct world *w = world_new(4 << 20);
 
-	world_begin(&w, 4 << 20);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 100, 60);
-	assert_int_equal(stats(&w).scans_guarded, 0);
-	scan(&w, 1000000, 900);
-	assert_int_equal(stats(&w).scans_guarded, 1);
-	read_at(&w, 100, 0, 16384);
-	assert_true(told_p(&w, 103) > 0.3f);
-	predictor_free(w.p);
+		run_of(w, 100, 60);
+	assert_int_equal(stats(w).scans_guarded, 0);
+	scan(w, 1000000, 900);
+	assert_int_equal(stats(w).scans_guarded, 1);
+	read_at(w, 100, 0, 16384);
+	assert_true(told_p(w, 103) > 0.3f);
 }
 
 /* A job that changes for good: after some runs the new way alone is told. */
 TEST(test_ageing)
 {
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 8; i++)
-		run_of(&w, 100, 20);
+		run_of(w, 100, 20);
 	for (int i = 0; i < 8; i++) {
-		read_at(&w, 100, 0, 16384);
-		run_of(&w, 500, 20);
+		read_at(w, 100, 0, 16384);
+		run_of(w, 500, 20);
 	}
-	read_at(&w, 100, 0, 16384);
-	assert_true(told_p(&w, 501) > 0.4f);
-	assert_true(told_p(&w, 103) < told_p(&w, 503));
-	assert_true(told_p(&w, 103) < 0.4f);
-	predictor_free(w.p);
+	read_at(w, 100, 0, 16384);
+	assert_true(told_p(w, 501) > 0.4f);
+	assert_true(told_p(w, 103) < told_p(w, 503));
+	assert_true(told_p(w, 103) < 0.4f);
 }
 
 static void assert_extent(const struct predictor_extent *e, uint64_t offset,
@@ -271,31 +241,29 @@ static void assert_extent(const struct predictor_extent *e, uint64_t offset,
 TEST(test_extents)
 {
 	struct predictor_extent e[8];
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int run = 0; run < 3; run++) {
-		read_at(&w, 50, 0, 4096);
-		read_at(&w, 100, 0, 16384);
-		read_at(&w, 100, 1000 << 12, 65536);
+		read_at(w, 50, 0, 4096);
+		read_at(w, 100, 0, 16384);
+		read_at(w, 100, 1000 << 12, 65536);
 		/* Out of order, as readahead comes. */
-		read_at(&w, 100, 1032 << 12, 65536);
-		read_at(&w, 100, 1016 << 12, 65536);
-		read_at(&w, 100, 5000 << 12, 4096);
-		w.now_ns += 2000 * MS;
+		read_at(w, 100, 1032 << 12, 65536);
+		read_at(w, 100, 1016 << 12, 65536);
+		read_at(w, 100, 5000 << 12, 4096);
+		w->now_ns += 2000 * MS;
 	}
-	assert_int_equal(predictor_extents(w.p, 100, e, 8), 3);
+	assert_int_equal(predictor_extents(w->p, 100, e, 8), 3);
 	assert_extent(&e[0], 0, 16384, 1, 0);
 	assert_extent(&e[1], 1000 << 12, 3 * 65536, 1, 0);
 	assert_extent(&e[2], 5000 << 12, 4096, 1, 0);
-	assert_int_equal(predictor_extents(w.p, 100, e, 2), 2);
-	assert_int_equal(predictor_extents(w.p, 50, e, 8), 0);
-	read_at(&w, 50, 0, 4096);
-	assert_true(told_p(&w, 100) > 0);
-	for (size_t i = 0; i < w.n; i++)
-		assert_int_equal(w.out[i].object == 100,
-		    (w.out[i].needs & PREDICTOR_NEEDS_EXTENTS) != 0);
-	predictor_free(w.p);
+	assert_int_equal(predictor_extents(w->p, 100, e, 2), 2);
+	assert_int_equal(predictor_extents(w->p, 50, e, 8), 0);
+	read_at(w, 50, 0, 4096);
+	assert_true(told_p(w, 100) > 0);
+	for (size_t i = 0; i < w->n; i++)
+		assert_int_equal(w->out[i].object == 100,
+		    (w->out[i].needs & PREDICTOR_NEEDS_EXTENTS) != 0);
 }
 
 static size_t pattern(uint64_t (*offset)(uint64_t i), uint64_t n,
@@ -345,7 +313,7 @@ TEST(test_strides)
 TEST(test_extents_bounded)
 {
 	struct predictor_extent out[8];
-	struct extents *e = extents_new(4);
+	struct extents *e = AFTER(extents_free, extents_new(4));
 	size_t bytes;
 
 	for (uint32_t i = 0; i < 4; i++)
@@ -358,7 +326,6 @@ TEST(test_extents_bounded)
 	assert_int_equal(extents_get(e, 999, out, 8), 2);
 	extents_drop(e, 999);
 	assert_int_equal(extents_get(e, 999, out, 8), 0);
-	extents_free(e);
 }
 
 /* Needs, absences and patterns survive saving. */
@@ -367,7 +334,7 @@ TEST(test_saved)
 	struct predictor_extent e[8];
 	struct world w, v;
 	size_t len;
-	void *data;
+	FREED void *data;
 
 	world_begin(&w, 0);
 	world_begin(&v, 0);
@@ -386,7 +353,6 @@ TEST(test_saved)
 		    PREDICTOR_NEEDS_DATA);
 		assert_int_equal(v.out[i].first_bytes, 16384);
 	}
-	free(data);
-	predictor_free(w.p);
-	predictor_free(v.p);
+	world_end(&w);
+	world_end(&v);
 }

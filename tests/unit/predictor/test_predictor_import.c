@@ -92,7 +92,7 @@ TEST(test_steps)
 {
 	struct machine m = machine_open(4 << 20), whole = machine_open(4 << 20);
 	size_t len;
-	void *data = made_file(70, 1200, &len);
+	FREED void *data = made_file(70, 1200, &len);
 	struct predictor_import *x = predictor_import_new(data, len);
 	unsigned steps = 0;
 
@@ -112,7 +112,6 @@ TEST(test_steps)
 	assert_int_equal(predictor_import_trees(whole.p, THEM, data, len), 0);
 	assert_int_equal(trees(&m, THEM), trees(&whole, THEM));
 	assert_int_equal(trees(&m, THEM), 1200 / RUN);
-	free(data);
 	predictor_free(m.p);
 	predictor_free(whole.p);
 }
@@ -122,7 +121,7 @@ TEST(test_steps_when_full)
 {
 	struct machine m = machine_open(1 << 20);
 	size_t len;
-	void *data = made_file(70, 400, &len);
+	FREED void *data = made_file(70, 400, &len);
 	uint64_t first = 0;
 
 	for (unsigned i = 0; i < 5; i++) {
@@ -135,7 +134,6 @@ TEST(test_steps_when_full)
 		predictor_import_free(x);
 	}
 	assert_true(trees(&m, US) > 0);
-	free(data);
 	predictor_free(m.p);
 }
 
@@ -143,7 +141,7 @@ TEST(test_cleared_meanwhile)
 {
 	struct machine m = machine_open(4 << 20);
 	size_t len;
-	void *data = made_file(70, 400, &len);
+	FREED void *data = made_file(70, 400, &len);
 	struct predictor_import *x = predictor_import_new(data, len);
 
 	learn(&m, US, 7, 0);
@@ -158,7 +156,6 @@ TEST(test_cleared_meanwhile)
 	x = predictor_import_new(data, len);
 	assert_false(predictor_import_step(x, m.p, OTHERS, 4));
 	predictor_import_free(x);
-	free(data);
 	predictor_free(m.p);
 }
 

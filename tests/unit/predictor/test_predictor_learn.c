@@ -23,22 +23,20 @@ static void run_of(struct world *w, uint64_t first, uint64_t n)
 /* After three runs, the first object foretells those behind it. */
 TEST(test_trail)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	unsigned foretold_ahead = 0;
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
-		run_of(&w, 1000, 60);
-	see(&w, 1000);
+		run_of(w, 1000, 60);
+	see(w, 1000);
 	for (uint64_t i = 1; i <= 8; i++)
-		assert_true(foretold(&w, 1000 + i, 0.3f));
+		assert_true(foretold(w, 1000 + i, 0.3f));
 	for (uint64_t i = 1; i < 30; i++) {
-		see(&w, 1000 + i);
-		for (size_t j = 0; j < w.n; j++)
-			foretold_ahead += w.out[j].object > 1000 + i;
+		see(w, 1000 + i);
+		for (size_t j = 0; j < w->n; j++)
+			foretold_ahead += w->out[j].object > 1000 + i;
 	}
 	assert_true(foretold_ahead >= 20);
-	world_end(&w);
 }
 
 /* A run that leaves its trail for good: what was ahead in it is taken back,
@@ -48,18 +46,17 @@ TEST(test_withdrawn)
 	uint64_t gone[64];
 	bool taken[60] = {false};
 	unsigned ntaken = 0, again = 0;
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
-		run_of(&w, 1000, 60);
+		run_of(w, 1000, 60);
 	for (uint64_t i = 0; i < 10; i++) {
-		see(&w, 1000 + i);
-		assert_int_equal(predictor_withdrawn(w.p, gone, 64), 0);
+		see(w, 1000 + i);
+		assert_int_equal(predictor_withdrawn(w->p, gone, 64), 0);
 	}
 	for (uint64_t i = 0; i < 40; i++) {
-		see(&w, 5000 + i);
-		for (size_t n = predictor_withdrawn(w.p, gone, 64); n > 0;) {
+		see(w, 5000 + i);
+		for (size_t n = predictor_withdrawn(w->p, gone, 64); n > 0;) {
 			assert_in_range(gone[--n], 1010, 1059);
 			taken[gone[n] - 1000] = true;
 			ntaken++;
@@ -67,33 +64,30 @@ TEST(test_withdrawn)
 	}
 	assert_in_range(ntaken, 5, 50);
 	for (uint64_t i = 10; i < 16; i++) {
-		see(&w, 1000 + i);
-		for (size_t j = 0; j < w.n; j++)
-			again += w.out[j].object < 1060 &&
-				 taken[w.out[j].object - 1000];
+		see(w, 1000 + i);
+		for (size_t j = 0; j < w->n; j++)
+			again += w->out[j].object < 1060 &&
+				 taken[w->out[j].object - 1000];
 	}
 	assert_in_range(again, 3, ntaken);
-	world_end(&w);
 }
 
 /* By falling probability, within 0 and 1, none of what the run has had. */
 TEST(test_order)
 {
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 4; i++)
-		run_of(&w, 1000, 60);
+		run_of(w, 1000, 60);
 	for (uint64_t i = 0; i < 60; i++) {
-		see(&w, 1000 + i);
-		for (size_t j = 0; j < w.n; j++) {
-			assert_true(w.out[j].p > 0 && w.out[j].p < 1);
-			assert_true(j == 0 || w.out[j].p <= w.out[j - 1].p);
-			assert_true(w.out[j].object > 1000 + i);
-			assert_true(w.out[j].lead >= 1);
+		see(w, 1000 + i);
+		for (size_t j = 0; j < w->n; j++) {
+			assert_true(w->out[j].p > 0 && w->out[j].p < 1);
+			assert_true(j == 0 || w->out[j].p <= w->out[j - 1].p);
+			assert_true(w->out[j].object > 1000 + i);
+			assert_true(w->out[j].lead >= 1);
 		}
 	}
-	world_end(&w);
 }
 
 /*
@@ -103,45 +97,41 @@ TEST(test_order)
  */
 TEST(test_streams)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	struct predictor_stats st;
 
-	world_begin(&w, 0);
 	for (uint64_t i = 0; i < 50; i++) {
-		see_at(&w, 1000 + i, 1, 10 * MS, false);
-		w.now_ns += 5 * MS;
-		see_at(&w, 5000 + i, 2, 10 * MS, false);
-		w.now_ns += 5 * MS + MS / 5;
+		see_at(w, 1000 + i, 1, 10 * MS, false);
+		w->now_ns += 5 * MS;
+		see_at(w, 5000 + i, 2, 10 * MS, false);
+		w->now_ns += 5 * MS + MS / 5;
 	}
-	predictor_get_stats(w.p, &st);
+	predictor_get_stats(w->p, &st);
 	assert_int_equal(st.streams_made, 2);
-	pause_run(&w);
+	pause_run(w);
 	/* Alone, the first process foretells its own. */
 	for (uint64_t i = 0; i < 10; i++)
-		see(&w, 1000 + i);
-	for (size_t j = 0; j < w.n; j++)
-		assert_true(w.out[j].object < 2000);
-	world_end(&w);
+		see(w, 1000 + i);
+	for (size_t j = 0; j < w->n; j++)
+		assert_true(w->out[j].object < 2000);
 }
 
 /* Readahead and threads: a few calls that do not wait make no new stream
  * where the trail says whose they are. */
 TEST(test_streams_overlap)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	struct predictor_stats st;
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
-		run_of(&w, 1000, 60);
+		run_of(w, 1000, 60);
 	for (uint64_t i = 0; i < 60; i++) {
-		see_at(&w, 1000 + i, 0, 10 * MS, false);
-		w.now_ns += i % 5 == 4 ? MS : 10 * MS + MS / 5;
+		see_at(w, 1000 + i, 0, 10 * MS, false);
+		w->now_ns += i % 5 == 4 ? MS : 10 * MS + MS / 5;
 	}
-	predictor_get_stats(w.p, &st);
+	predictor_get_stats(w->p, &st);
 	/* One for each run, since pauses of 2 s may end a process. */
 	assert_true(st.streams_made <= 5);
-	world_end(&w);
 }
 
 /* The example of the paper's measure: 2 of 5 data files and 3 of 4 programs
@@ -164,7 +154,7 @@ TEST(test_compatibility)
 
 static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 {
-	struct predictor_dirent *ents = calloc(n, sizeof(*ents));
+	FREED struct predictor_dirent *ents = calloc(n, sizeof(*ents));
 
 	for (uint32_t i = 0; i < n; i++)
 		ents[i] = (struct predictor_dirent){.object = first + i,
@@ -172,115 +162,104 @@ static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 		    .size_bytes = 1000,
 		    .rank = i};
 	predictor_list(w->p, 0, dir, ents, n);
-	free(ents);
 }
 
 /* A walk in the order of names: what was never seen is foretold. */
 TEST(test_scan)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	unsigned told = 0;
 
-	world_begin(&w, 0);
 	for (uint64_t d = 1; d <= 20; d++) {
-		list_dir(&w, d, d * 1000, 40);
+		list_dir(w, d, d * 1000, 40);
 		for (uint64_t i = 0; i < 40; i++) {
-			see_at(&w, d * 1000 + i, d, 10 * MS, false);
-			w.now_ns += 10 * MS + MS / 5;
-			for (size_t j = 0; j < w.n; j++)
-				told += w.out[j].p > 0.7f;
+			see_at(w, d * 1000 + i, d, 10 * MS, false);
+			w->now_ns += 10 * MS + MS / 5;
+			for (size_t j = 0; j < w->n; j++)
+				told += w->out[j].p > 0.7f;
 		}
 	}
 	assert_true(told > 400);
-	world_end(&w);
 }
 
 /* Random access to a large directory: nothing to be told with confidence,
  * once it was tried for a while. */
 TEST(test_scan_guard)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	unsigned told = 0;
 	uint32_t x = 1;
 
-	world_begin(&w, 0);
-	list_dir(&w, 1, 100000, 20000);
+	list_dir(w, 1, 100000, 20000);
 	for (int i = 0; i < 4000; i++) {
 		x = x * 1103515245 + 12345;
-		see_at(&w, 100000 + (x >> 8) % 20000, 1, 10 * MS, false);
-		w.now_ns += 10 * MS + MS / 5;
-		for (size_t j = 0; j < w.n && i > 500; j++)
-			told += w.out[j].p > 0.15f;
+		see_at(w, 100000 + (x >> 8) % 20000, 1, 10 * MS, false);
+		w->now_ns += 10 * MS + MS / 5;
+		for (size_t j = 0; j < w->n && i > 500; j++)
+			told += w->out[j].p > 0.15f;
 	}
 	assert_true(told < 40);
-	world_end(&w);
 }
 
 /* An editor saves by rename: a new handle under the old name has the old
  * one's history. */
 TEST(test_new_handle)
 {
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
-			see_at(&w, 100 + i, 9, 10 * MS, false);
-			w.now_ns += 10 * MS + MS / 5;
+			see_at(w, 100 + i, 9, 10 * MS, false);
+			w->now_ns += 10 * MS + MS / 5;
 		}
-		pause_run(&w);
+		pause_run(w);
 	}
 	/* 105 is written anew as 555, and renamed. */
-	see_at(&w, 555, 8, 10 * MS, false);
-	predictor_rename(w.p, 555, 9, 105 * 31 + 5);
-	pause_run(&w);
-	see_at(&w, 100, 9, 10 * MS, false);
-	assert_true(foretold(&w, 555, 0.3f));
-	assert_false(foretold(&w, 105, 0));
-	world_end(&w);
+	see_at(w, 555, 8, 10 * MS, false);
+	predictor_rename(w->p, 555, 9, 105 * 31 + 5);
+	pause_run(w);
+	see_at(w, 100, 9, 10 * MS, false);
+	assert_true(foretold(w, 555, 0.3f));
+	assert_false(foretold(w, 105, 0));
 }
 
 TEST(test_forget)
 {
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (int i = 0; i < 3; i++)
-		run_of(&w, 1000, 20);
-	predictor_forget(w.p, 1003);
-	predictor_forget(w.p, 4711);
-	see(&w, 1000);
-	assert_true(foretold(&w, 1002, 0.3f));
-	assert_false(foretold(&w, 1003, 0));
-	world_end(&w);
+		run_of(w, 1000, 20);
+	predictor_forget(w->p, 1003);
+	predictor_forget(w->p, 4711);
+	see(w, 1000);
+	assert_true(foretold(w, 1002, 0.3f));
+	assert_false(foretold(w, 1003, 0));
 }
 
 /* More objects than fit, for long: the budget is kept, nothing breaks. */
 TEST(test_budget)
 {
 	enum { BUDGET = 2 << 20 };
-	struct world w;
+	struct world *w = world_new(BUDGET);
 	struct predictor_stats st;
 	uint64_t x = 1;
 
-	world_begin(&w, BUDGET);
 	for (int i = 0; i < 300000; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		see_at(
-		    &w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000, MS, false);
-		w.now_ns += MS + MS / 10;
+		    w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000, MS, false);
+		w->now_ns += MS + MS / 10;
 		if (i % 1000 == 0)
-			list_dir(&w, 1 + (x >> 50) % 3000,
+			list_dir(w, 1 + (x >> 50) % 3000,
 			    1 + (x >> 33) % 60000, 50);
 	}
-	predictor_get_stats(w.p, &st);
+	predictor_get_stats(w->p, &st);
 	/* The same twice in a row is one access. */
 	assert_in_range(st.events, 299000, 300000);
 	/* Streams are beside it. */
 	assert_true(st.memory_bytes < BUDGET + sizeof(struct predictor) +
 					  STREAMS * sizeof(struct stream) +
 					  (256 << 10));
-	world_end(&w);
 }
 
 /* ---- how far ahead ---------------------------------------------------- */
@@ -332,29 +311,27 @@ static void short_run(struct world *w, uint64_t first, uint64_t n)
  * between them: what comes behind it is not asked for before. */
 TEST(test_pause)
 {
-	struct world w;
+	struct world *w = world_new(0);
 	struct predictor_stats st;
 
-	world_begin(&w, 0);
-	predictor_set_lead(w.p, 60 * MS);
+	predictor_set_lead(w->p, 60 * MS);
 	for (int i = 0; i < 4; i++) {
-		short_run(&w, 1000, 20);
-		short_run(&w, 5000, 20);
+		short_run(w, 1000, 20);
+		short_run(w, 5000, 20);
 	}
-	predictor_get_stats(w.p, &st);
+	predictor_get_stats(w->p, &st);
 	assert_int_equal(st.streams_made, 1);
 	for (uint64_t i = 0; i < 20; i++) {
-		see(&w, 1000 + i);
-		for (size_t j = 0; j < w.n; j++)
-			assert_true(w.out[j].object < 5000 ||
-				    w.out[j].source != PREDICTOR_FROM_TRAIL);
+		see(w, 1000 + i);
+		for (size_t j = 0; j < w->n; j++)
+			assert_true(w->out[j].object < 5000 ||
+				    w->out[j].source != PREDICTOR_FROM_TRAIL);
 	}
-	w.now_ns += 1000 * MS;
+	w->now_ns += 1000 * MS;
 	/* Behind it, the second run is known as ever. */
-	see(&w, 5000);
-	assert_true(foretold(&w, 5003, 0.3f));
-	assert_false(foretold(&w, 1003, 0.3f));
-	world_end(&w);
+	see(w, 5000);
+	assert_true(foretold(w, 5003, 0.3f));
+	assert_false(foretold(w, 1003, 0.3f));
 }
 
 TEST(test_options)

@@ -121,8 +121,6 @@ TEST(test_fresh)
 		assert_true(of->parent == a->got[i].parent);
 	}
 	assert_true(foretells(b, FIRST, FIRST + 1));
-	desk_free(a);
-	desk_free(b);
 }
 
 /* The user has begun to work when it comes: the session gets its plan. */
@@ -146,8 +144,6 @@ TEST(test_session_goes_on)
 	b->n = 0;
 	desk_look(b);
 	assert_null(told(b, OTHER + 5));
-	desk_free(a);
-	desk_free(b);
 }
 
 /* Twice is once; and what comes back from a peer is known. */
@@ -172,8 +168,6 @@ TEST(test_twice)
 	assert_int_equal(uses_of(a->p, OTHER), 3);
 	assert_true(foretells(a, OTHER, OTHER + 1));
 	assert_true(foretells(b, FIRST, FIRST + 1));
-	desk_free(a);
-	desk_free(b);
 }
 
 /* Both have done the same work: the larger number counts, four at most. */
@@ -195,8 +189,6 @@ TEST(test_same_work)
 	assert_int_equal(uses_of(b->p, FIRST), 4);
 	assert_int_equal(count_of(b->p, FIRST), 23);
 	assert_nothing(take(b->p, a->p));
-	desk_free(a);
-	desk_free(b);
 }
 
 /* A run and a session that go on are not new ones each time. */
@@ -221,9 +213,6 @@ TEST(test_grows)
 	/* It goes on where it is taken over, too, in a run of its own. */
 	desk_work(b, FIRST, 30);
 	assert_int_equal(uses_of(b->p, FIRST), 2);
-	desk_free(a);
-	desk_free(b);
-	desk_free(c);
 }
 
 /* The log of the machine that takes over goes on meanwhile. */
@@ -233,7 +222,7 @@ TEST(test_learns_meanwhile)
 	struct predictor_merge *m;
 	uint64_t next = OTHER;
 	size_t len;
-	void *data = packed(a->p, ALICE, &len);
+	FREED void *data = packed(a->p, ALICE, &len);
 
 	m = predictor_merge_new(ALICE, data, len);
 	assert_non_null(m);
@@ -253,9 +242,6 @@ TEST(test_learns_meanwhile)
 	assert_true(predictor_merge_step(m, b->p, 2));
 	assert_int_equal(predictor_merge_error(m), -ESTALE);
 	predictor_merge_free(m);
-	free(data);
-	desk_free(a);
-	desk_free(b);
 }
 
 /* ---- whose it is ------------------------------------------------------- */
@@ -298,7 +284,6 @@ TEST(test_walls)
 	assert_false(foretells(b, FIRST, FIRST + 1));
 	free(data);
 	/* Nor does Alice, of a file that has both. */
-	desk_free(b);
 	b = desk_new();
 	data = predictor_export(a->p, &len);
 	assert_int_equal(predictor_merge_user(b->p, ALICE, data, len), 0);
@@ -308,8 +293,6 @@ TEST(test_walls)
 	free(data);
 	assert_null(predictor_snapshot_user(b->p, BOB));
 	assert_int_equal(errno, ENOENT);
-	desk_free(a);
-	desk_free(b);
 }
 
 /* How many keys a snapshot has, of what is absent or of the rest. */
@@ -344,7 +327,6 @@ TEST(test_keys)
 	assert_int_equal(count_keys(x, false, FIRST + 60), 63);
 	assert_int_equal(count_keys(x, true, 77778), 1);
 	predictor_snapshot_free(x);
-	desk_free(a);
 }
 
 /* ---- what is known here stays ------------------------------------------ */
@@ -375,8 +357,6 @@ TEST(test_known_stays)
 	predictor_forget(b->p, FIRST + 5);
 	assert_nothing(take(b->p, a->p));
 	assert_int_equal(objects_find(b->p->objects, FIRST + 5), OBJECT_NONE);
-	desk_free(a);
-	desk_free(b);
 }
 
 /* ---- bytes that are not what they should be ---------------------------- */
@@ -406,7 +386,7 @@ TEST(test_wild)
 	struct desk *a = desk_taught(FIRST, 60), *b = desk_new();
 	Forefetch__TreeFile *f;
 	size_t len;
-	unsigned char *data = packed(a->p, ALICE, &len);
+	FREED unsigned char *data = packed(a->p, ALICE, &len);
 
 	f = forefetch__tree_file__unpack(
 	    NULL, len - HEADER_BYTES, data + HEADER_BYTES);
@@ -434,9 +414,6 @@ TEST(test_wild)
 	forefetch__tree_file__free_unpacked(f, NULL);
 	assert_int_equal(predictor_merge_user(b->p, ALICE, data, len), 0);
 	assert_true(foretells(b, FIRST, FIRST + 1));
-	free(data);
-	desk_free(a);
-	desk_free(b);
 }
 
 TEST(test_damaged)
@@ -447,12 +424,11 @@ TEST(test_damaged)
 	struct persist_header h;
 
 	for (size_t cut = 0; cut < len; cut++) {
-		unsigned char *part = malloc(cut + 1);
+		FREED unsigned char *part = malloc(cut + 1);
 
 		memcpy(part, data, cut);
 		assert_int_equal(
 		    predictor_merge_user(b->p, ALICE, part, cut), -EBADMSG);
-		free(part);
 	}
 	for (size_t i = 0; i < len; i++) {
 		data[i] ^= 0x20;
@@ -472,8 +448,6 @@ TEST(test_damaged)
 	    predictor_merge_user(b->p, ALICE, data, len), -EBADMSG);
 	free(data);
 	assert_int_equal(objects_count(b->p->objects), 0);
-	desk_free(a);
-	desk_free(b);
 }
 
 /* Few bytes that stand for much memory are not unpacked. */
@@ -481,7 +455,7 @@ TEST(test_bomb)
 {
 	enum { FIELD_ORDER_PIECES = 32, PIECES = 6 << 20 };
 	size_t len = HEADER_BYTES + PIECES * 3;
-	unsigned char *data = calloc(1, len);
+	FREED unsigned char *data = calloc(1, len);
 	struct persist_header h = {.version = PERSIST_VERSION};
 	struct desk *b = desk_new();
 
@@ -499,15 +473,13 @@ TEST(test_bomb)
 		    cut ? -EBADMSG : -EFBIG);
 		len = HEADER_BYTES + PIECES / 2 * 3;
 	}
-	free(data);
-	desk_free(b);
 }
 
 /* More than there is room for: the newest of it, and not the others' share. */
 TEST(test_too_much)
 {
 	struct predictor_options small = {.budget_bytes = 1 << 20};
-	struct predictor *q = predictor_new(&small);
+	struct predictor *q = AFTER(predictor_free, predictor_new(&small));
 	struct desk *a = desk_new();
 
 	for (unsigned i = 0; i < 40; i++) {
@@ -518,8 +490,6 @@ TEST(test_too_much)
 	assert_true(uses_of(q, FIRST + 3950) == 1);
 	assert_true(uses_of(q, FIRST) == 0);
 	assert_true(objects_count(q->objects) <= objects_limit(q->objects));
-	predictor_free(q);
-	desk_free(a);
 }
 
 /* Two machines that have learned more than they have room for: none drives out
@@ -549,8 +519,6 @@ TEST(test_full)
 	/* The latest work is still there, whole. */
 	for (unsigned i = 0; i < 60; i++)
 		assert_true(uses_of(d[0]->p, FIRST + 39 * 60 + i) > 0);
-	desk_free(d[0]);
-	desk_free(d[1]);
 }
 
 /* What is lost of a run does not make it another one. */
@@ -573,6 +541,4 @@ TEST(test_full_lost)
 		       objects_count(d[1]->p->objects)));
 	assert_true(objects_full(d[1]->p->objects));
 	assert_int_equal(take(d[1]->p, d[0]->p).uses, 0);
-	desk_free(d[0]);
-	desk_free(d[1]);
 }

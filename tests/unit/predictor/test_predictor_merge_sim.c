@@ -48,12 +48,11 @@ static void *machine_new(const struct model_options *opt)
 
 static void machine_free(void *m)
 {
-	struct machine *x = m;
+	FREED struct machine *x = m;
 
 	if (x->moves > 0)
 		moved = *x;
 	predictor_free(x->p);
-	free(x);
 }
 
 static void machine_move(struct machine *m)
@@ -171,7 +170,7 @@ TEST(test_job)
 {
 	char err[TRACE_ERR_MAX] = "", *text = job();
 	FILE *in = fmemopen(text, strlen(text), "r");
-	struct trace *t = trace_read(in, "test", 1, err);
+	struct trace *t = AFTER(trace_free, trace_read(in, "test", 1, err));
 
 	assert_non_null(t);
 	fclose(in);
@@ -193,7 +192,6 @@ TEST(test_job)
 		assert_true(moved.keys >= 600 && moved.keys <= 640);
 		assert_true(moved.bytes < 60 * moved.keys);
 	}
-	trace_free(t);
 }
 
 /* ---- traces, for those who look ---------------------------------------- */

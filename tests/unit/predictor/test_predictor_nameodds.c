@@ -83,15 +83,13 @@ static const struct file package[] = {{"LICENSE", false}, {"README.md", false},
 /* The very first use of all: what is shipped knows the names. */
 TEST(test_common_names)
 {
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
-	list(&w, 1, package, 6);
-	use(&w, 1, "package.json");
-	assert_true(told(&w, 1, "index.js") > 0.3f);
-	assert_true(told(&w, 1, "LICENSE") < 0.1f);
-	assert_true(told(&w, 1, "lib") > told(&w, 1, "test"));
-	world_end(&w);
+	list(w, 1, package, 6);
+	use(w, 1, "package.json");
+	assert_true(told(w, 1, "index.js") > 0.3f);
+	assert_true(told(w, 1, "LICENSE") < 0.1f);
+	assert_true(told(w, 1, "lib") > told(w, 1, "test"));
 }
 
 /* What is in a directory that is likely to be entered is told, too; if its
@@ -100,23 +98,21 @@ TEST(test_below)
 {
 	static const struct file lib[] = {
 	    {"index.js", false}, {"index.js.map", false}, {"util.js", false}};
-	struct world w;
+	struct world *w = world_new(0);
 	uint8_t needs = 0;
 	uint64_t below = object(1, "lib");
 
-	world_begin(&w, 0);
-	list(&w, 1, package, 6);
-	use(&w, 1, "package.json");
-	for (size_t i = 0; i < w.n; i++)
-		if (w.out[i].object == below)
-			needs = w.out[i].needs;
+	list(w, 1, package, 6);
+	use(w, 1, "package.json");
+	for (size_t i = 0; i < w->n; i++)
+		if (w->out[i].object == below)
+			needs = w->out[i].needs;
 	assert_true(needs & PREDICTOR_NEEDS_LISTING);
-	list(&w, below, lib, 3);
-	use(&w, 1, "index.js");
-	assert_true(told(&w, below, "index.js") > 0.1f);
+	list(w, below, lib, 3);
+	use(w, 1, "index.js");
+	assert_true(told(w, below, "index.js") > 0.1f);
 	assert_true(
-	    told(&w, below, "index.js") > told(&w, below, "index.js.map"));
-	world_end(&w);
+	    told(w, below, "index.js") > told(w, below, "index.js.map"));
 }
 
 /* Names that nobody shipped: what one directory was used for holds in the
@@ -126,19 +122,17 @@ TEST(test_learned)
 	static const struct file files[] = {{"agenda.zz", false},
 	    {"begin.zz", false}, {"middle.yy", false}, {"never.zz", false},
 	    {"tail.zz", false}, {"unused.yy", false}};
-	struct world w;
+	struct world *w = world_new(0);
 
-	world_begin(&w, 0);
 	for (uint64_t dir = 1; dir <= 200; dir++) {
-		list(&w, dir, files, 6);
-		use(&w, dir, "begin.zz");
+		list(w, dir, files, 6);
+		use(w, dir, "begin.zz");
 		if (dir < 200)
-			use(&w, dir, "tail.zz");
+			use(w, dir, "tail.zz");
 	}
-	assert_true(told(&w, 200, "tail.zz") > 0.7f);
-	assert_true(told(&w, 200, "never.zz") < 0.15f);
-	assert_true(told(&w, 200, "unused.yy") < 0.15f);
-	world_end(&w);
+	assert_true(told(w, 200, "tail.zz") > 0.7f);
+	assert_true(told(w, 200, "never.zz") < 0.15f);
+	assert_true(told(w, 200, "unused.yy") < 0.15f);
 }
 
 /* Accesses of a first run over packages that were told ahead with more than

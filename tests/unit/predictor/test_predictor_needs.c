@@ -34,102 +34,94 @@ static uint64_t count_events(const struct world *w)
 /* Three calls are one access; READs further on are of it too. */
 TEST(test_one_access)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (uint64_t i = 0; i < 20; i++)
-		open_and_read(&w, 100 + i);
-	assert_int_equal(count_events(&w), 20);
+		open_and_read(w, 100 + i);
+	assert_int_equal(count_events(w), 20);
 	for (int i = 1; i < 50; i++)
-		call(&w, (struct predictor_obs){.kind = PREDICTOR_READ,
+		call(w, (struct predictor_obs){.kind = PREDICTOR_READ,
 			     .object = 100,
 			     .offset_bytes = (uint64_t)i * 65536,
 			     .count_bytes = 65536});
-	assert_int_equal(count_events(&w), 20);
+	assert_int_equal(count_events(w), 20);
 	/* Opened again later: another access. */
-	by_handle(&w, PREDICTOR_GETATTR, 101);
-	assert_int_equal(count_events(&w), 21);
-	world_end(&w);
+	by_handle(w, PREDICTOR_GETATTR, 101);
+	assert_int_equal(count_events(w), 21);
 }
 
 /* What the runs before asked for is what is told. */
 TEST(test_needs)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
 			if (i % 2)
-				open_and_read(&w, 100 + i);
+				open_and_read(w, 100 + i);
 			else
-				named(&w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY,
+				named(w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY,
 				    false);
 		}
-		pause_run(&w);
+		pause_run(w);
 	}
-	named(&w, PREDICTOR_LOOKUP, 100, DIR_KEY, false);
-	assert_told(&w, 101, 0.3f, NAME | ATTR | GRANT | DATA);
-	assert_told(&w, 102, 0.3f, NAME | ATTR);
-	assert_int_equal(told(&w, 101)->parent, DIR_KEY);
-	assert_int_equal(told(&w, 101)->first_bytes, 16384);
-	assert_int_equal(told(&w, 102)->first_bytes, 0);
-	assert_int_equal(told(&w, 101)->size_bytes, 50000);
-	world_end(&w);
+	named(w, PREDICTOR_LOOKUP, 100, DIR_KEY, false);
+	assert_told(w, 101, 0.3f, NAME | ATTR | GRANT | DATA);
+	assert_told(w, 102, 0.3f, NAME | ATTR);
+	assert_int_equal(told(w, 101)->parent, DIR_KEY);
+	assert_int_equal(told(w, 101)->first_bytes, 16384);
+	assert_int_equal(told(w, 102)->first_bytes, 0);
+	assert_int_equal(told(w, 101)->size_bytes, 50000);
 }
 
 /* An open that nobody foresaw: at its LOOKUP the rest is told. */
 TEST(test_rest_of_access)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
-		open_and_read(&w, 100);
+		open_and_read(w, 100);
 		for (uint64_t i = 0; i < 40; i++)
-			open_and_read(&w, 1000 * (uint64_t)(run + 1) + i);
-		pause_run(&w);
+			open_and_read(w, 1000 * (uint64_t)(run + 1) + i);
+		pause_run(w);
 	}
-	named(&w, PREDICTOR_LOOKUP, 100, DIR_KEY, false);
-	assert_told(&w, 100, 0.3f, GRANT | DATA);
-	by_handle(&w, PREDICTOR_ACCESS, 100);
-	assert_int_equal(w.n, 0);
-	world_end(&w);
+	named(w, PREDICTOR_LOOKUP, 100, DIR_KEY, false);
+	assert_told(w, 100, 0.3f, GRANT | DATA);
+	by_handle(w, PREDICTOR_ACCESS, 100);
+	assert_int_equal(w->n, 0);
 }
 
 /* `git status`: LOOKUP and GETATTR of every file, never a READ. */
 TEST(test_attributes_only)
 {
 	enum { FILES = 2000 };
-	struct world w;
+	struct world *w = world_new(NULL);
 	unsigned foretold = 0;
 
-	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < FILES; i++) {
 			named(
-			    &w, PREDICTOR_LOOKUP, 10000 + i, 1 + i / 50, false);
-			for (size_t j = 0; j < w.n && run == 2; j++) {
-				assert_int_equal(w.out[j].needs & DATA, 0);
+			    w, PREDICTOR_LOOKUP, 10000 + i, 1 + i / 50, false);
+			for (size_t j = 0; j < w->n && run == 2; j++) {
+				assert_int_equal(w->out[j].needs & DATA, 0);
 				foretold++;
 			}
-			by_handle(&w, PREDICTOR_GETATTR, 10000 + i);
+			by_handle(w, PREDICTOR_GETATTR, 10000 + i);
 		}
-		pause_run(&w);
+		pause_run(w);
 	}
 	assert_true(foretold > FILES * 9 / 10);
 	/* The first one alone foretells a good deal more than files that
 	 * are read would be. */
-	named(&w, PREDICTOR_LOOKUP, 10000, 1, false);
-	named(&w, PREDICTOR_LOOKUP, 10001, 1, false);
-	assert_told(&w, 10060, 0.3f, NAME | ATTR);
-	world_end(&w);
+	named(w, PREDICTOR_LOOKUP, 10000, 1, false);
+	named(w, PREDICTOR_LOOKUP, 10001, 1, false);
+	assert_told(w, 10060, 0.3f, NAME | ATTR);
 }
 
 static void list_dir(
     struct world *w, uint64_t dir, uint64_t first, uint32_t n, bool directories)
 {
-	struct predictor_dirent *ents = calloc(n, sizeof(*ents));
+	FREED struct predictor_dirent *ents = calloc(n, sizeof(*ents));
 
 	/* READDIR gives the names in an order of its own. */
 	for (uint32_t i = 0; i < n; i++) {
@@ -141,7 +133,6 @@ static void list_dir(
 		    .directory = directories};
 	}
 	predictor_list(w->p, w->uid, dir, ents, n);
-	free(ents);
 }
 
 /* A walk over what was never seen, in the order of READDIR or of names:
@@ -188,33 +179,29 @@ TEST(test_walk_unseen)
  * judge. */
 TEST(test_listing_that_shrank)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	list_dir(&w, 1, 100, 40, false);
+	list_dir(w, 1, 100, 40, false);
 	for (uint64_t f = 100; f < 120; f++)
-		named(&w, PREDICTOR_LOOKUP, f, 1, false);
-	list_dir(&w, 1, 100, 1, false);
+		named(w, PREDICTOR_LOOKUP, f, 1, false);
+	list_dir(w, 1, 100, 1, false);
 	for (uint64_t f = 138; f >= 120; f--)
-		named(&w, PREDICTOR_LOOKUP, f, 1, false);
-	world_end(&w);
+		named(w, PREDICTOR_LOOKUP, f, 1, false);
 }
 
 /* A walk asks for the listings of the directories that come next. */
 TEST(test_walk_listings)
 {
 	unsigned wanted = 0;
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	list_dir(&w, 1, 100, 40, true);
+	list_dir(w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 140; d++) {
-		wanted += told(&w, d) && told(&w, d)->needs & LISTING;
-		named(&w, PREDICTOR_LOOKUP, d, 1, true);
-		named(&w, PREDICTOR_READDIR, d, 1, true);
+		wanted += told(w, d) && told(w, d)->needs & LISTING;
+		named(w, PREDICTOR_LOOKUP, d, 1, true);
+		named(w, PREDICTOR_READDIR, d, 1, true);
 	}
 	assert_true(wanted >= 35);
-	world_end(&w);
 }
 
 static void list_package(struct world *w, uint64_t dir)
@@ -231,22 +218,21 @@ static void list_package(struct world *w, uint64_t dir)
 TEST(test_analogy)
 {
 	unsigned foretold = 0, wanted = 0;
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	list_dir(&w, 1, 100, 40, true);
+	list_dir(w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 130; d++)
-		list_package(&w, d);
+		list_package(w, d);
 	for (uint64_t d = 100; d < 140; d++) {
-		foretold += told(&w, d * 1000 + 1) != NULL;
-		for (size_t i = 0; i < w.ntold && d >= 130; i++) {
-			if (w.told[i].object == d &&
-			    w.told[i].needs & LISTING) {
+		foretold += told(w, d * 1000 + 1) != NULL;
+		for (size_t i = 0; i < w->ntold && d >= 130; i++) {
+			if (w->told[i].object == d &&
+			    w->told[i].needs & LISTING) {
 				wanted++;
 				break;
 			}
 		}
-		call(&w, (struct predictor_obs){.kind = PREDICTOR_READ,
+		call(w, (struct predictor_obs){.kind = PREDICTOR_READ,
 			     .object = d * 1000 + 1,
 			     .parent = d,
 			     .name_hash = 4711,
@@ -254,53 +240,48 @@ TEST(test_analogy)
 	}
 	assert_true(foretold >= 20);
 	assert_true(wanted >= 8);
-	world_end(&w);
 }
 
 /* The search path of an interpreter: absent in two directories, found in
  * the third. Names that were absent come with their directory. */
 TEST(test_absent)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 15; i++) {
-			named(&w, PREDICTOR_ABSENT, 2000 + i, 2, false);
-			named(&w, PREDICTOR_ABSENT, 3000 + i, 3, false);
-			named(&w, PREDICTOR_LOOKUP, 4000 + i, 4, false);
+			named(w, PREDICTOR_ABSENT, 2000 + i, 2, false);
+			named(w, PREDICTOR_ABSENT, 3000 + i, 3, false);
+			named(w, PREDICTOR_LOOKUP, 4000 + i, 4, false);
 		}
-		pause_run(&w);
+		pause_run(w);
 	}
-	named(&w, PREDICTOR_ABSENT, 2000, 2, false);
-	assert_told(&w, 3000, 0.3f, ABSENCE);
-	assert_int_equal(told(&w, 3000)->parent, 3);
-	assert_told(&w, 4001, 0.3f, NAME | ATTR);
-	world_end(&w);
+	named(w, PREDICTOR_ABSENT, 2000, 2, false);
+	assert_told(w, 3000, 0.3f, ABSENCE);
+	assert_int_equal(told(w, 3000)->parent, 3);
+	assert_told(w, 4001, 0.3f, NAME | ATTR);
 }
 
 /* The name comes to be: what was absent is an object now, and back. */
 TEST(test_absent_no_more)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 10; i++)
-			named(&w, PREDICTOR_ABSENT, 2000 + i, 2, false);
-		pause_run(&w);
+			named(w, PREDICTOR_ABSENT, 2000 + i, 2, false);
+		pause_run(w);
 	}
-	call(&w, (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
+	call(w, (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
 		     .object = 555,
 		     .parent = 2,
 		     .name_hash = 2001 * 31 + 5});
-	pause_run(&w);
-	named(&w, PREDICTOR_ABSENT, 2000, 2, false);
-	assert_null(told(&w, 2001));
+	pause_run(w);
+	named(w, PREDICTOR_ABSENT, 2000, 2, false);
+	assert_null(told(w, 2001));
 	assert_null(
-	    told(&w, 555) && told(&w, 555)->needs & ABSENCE ? w.p : NULL);
-	assert_told(&w, 2002, 0.15f, ABSENCE);
-	world_end(&w);
+	    told(w, 555) && told(w, 555)->needs & ABSENCE ? w->p : NULL);
+	assert_told(w, 2002, 0.15f, ABSENCE);
 }
 
 static bool may_calls;
@@ -319,56 +300,52 @@ TEST(test_wall)
 	struct predictor_options opt = {
 	    .may_search = may, .may_search_ctx = &may_calls};
 	struct predictor_stats st;
-	struct world w;
+	struct world *w = world_new(&opt);
 
-	world_begin(&w, &opt);
-	w.uid = 10;
+	w->uid = 10;
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++)
-			open_and_read(&w, 100 + i);
-		pause_run(&w);
+			open_and_read(w, 100 + i);
+		pause_run(w);
 	}
 	assert_false(may_calls);
-	w.uid = 20;
-	open_and_read(&w, 100);
-	open_and_read(&w, 101);
-	assert_true(told(&w, 105) != NULL);
-	w.uid = 30;
+	w->uid = 20;
+	open_and_read(w, 100);
+	open_and_read(w, 101);
+	assert_true(told(w, 105) != NULL);
+	w->uid = 30;
 	for (uint64_t i = 0; i < 10; i++) {
-		open_and_read(&w, 100 + i);
-		assert_int_equal(w.n, 0);
+		open_and_read(w, 100 + i);
+		assert_int_equal(w->n, 0);
 	}
-	predictor_get_stats(w.p, &st);
+	predictor_get_stats(w->p, &st);
 	assert_true(st.walled > 0);
-	world_end(&w);
 }
 
 /* Without a check nobody profits from another; listings are walled too. */
 TEST(test_wall_closed)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	w.uid = 10;
-	list_dir(&w, DIR_KEY, 100, 40, false);
+	w->uid = 10;
+	list_dir(w, DIR_KEY, 100, 40, false);
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++)
-			open_and_read(&w, 100 + i);
-		pause_run(&w);
+			open_and_read(w, 100 + i);
+		pause_run(w);
 	}
-	for (w.uid = 11; w.uid < 60; w.uid++) {
+	for (w->uid = 11; w->uid < 60; w->uid++) {
 		for (uint64_t i = 0; i < 6; i++) {
-			named(&w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY, false);
-			for (size_t j = 0; j < w.n; j++)
-				assert_in_range(w.out[j].object, 100, 100 + i);
+			named(w, PREDICTOR_LOOKUP, 100 + i, DIR_KEY, false);
+			for (size_t j = 0; j < w->n; j++)
+				assert_in_range(w->out[j].object, 100, 100 + i);
 		}
 	}
-	w.uid = 10;
-	pause_run(&w);
-	open_and_read(&w, 100);
-	open_and_read(&w, 101);
-	assert_true(count_events(&w) > 60);
-	world_end(&w);
+	w->uid = 10;
+	pause_run(w);
+	open_and_read(w, 100);
+	open_and_read(w, 101);
+	assert_true(count_events(w) > 60);
 }
 
 /* As a linker does: it looks at all its files, and then it reads them. */

@@ -15,7 +15,7 @@ static struct predictor *predictor_make(void)
 	struct predictor *p = predictor_new(&opt);
 
 	assert_non_null(p);
-	return p;
+	return AFTER(predictor_free, p);
 }
 
 static size_t see(struct predictor *p, uint64_t object, uint64_t *now_ns,
@@ -87,8 +87,6 @@ TEST(test_round_trip)
 	assert_true(foretells(q, 100, 103));
 	free(again);
 	free(data);
-	predictor_free(p);
-	predictor_free(q);
 }
 
 TEST(test_merge_and_clear)
@@ -96,7 +94,7 @@ TEST(test_merge_and_clear)
 	struct predictor *p = predictor_taught(100, 30);
 	struct predictor *q = predictor_taught(500, 20);
 	size_t len;
-	void *data = predictor_export(q, &len);
+	FREED void *data = predictor_export(q, &len);
 
 	assert_int_equal(predictor_import(p, data, len), 0);
 	assert_int_equal(count_objects(p), 50);
@@ -105,9 +103,6 @@ TEST(test_merge_and_clear)
 	assert_int_equal(predictor_clear(p), 0);
 	assert_int_equal(count_objects(p), 0);
 	assert_false(foretells(p, 500, 503));
-	free(data);
-	predictor_free(p);
-	predictor_free(q);
 }
 
 /* A file cut anywhere loads as nothing. */
@@ -115,20 +110,16 @@ TEST(test_cut)
 {
 	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
 	size_t len;
-	char *data = predictor_export(p, &len);
+	FREED char *data = predictor_export(p, &len);
 
 	for (size_t cut = 0; cut < len; cut++) {
 		/* In memory of its own, for the sanitizer to see. */
-		char *part = malloc(cut + 1);
+		FREED char *part = malloc(cut + 1);
 
 		memcpy(part, data, cut);
 		assert_int_equal(predictor_import(q, part, cut), -EBADMSG);
-		free(part);
 	}
 	assert_int_equal(count_objects(q), 0);
-	free(data);
-	predictor_free(p);
-	predictor_free(q);
 }
 
 /* So does one with any bit flipped. */
@@ -136,7 +127,7 @@ TEST(test_flip)
 {
 	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
 	size_t len;
-	char *data = predictor_export(p, &len);
+	FREED char *data = predictor_export(p, &len);
 
 	for (size_t bit = 0; bit < len * 8; bit++) {
 		data[bit / 8] = (char)(data[bit / 8] ^ 1 << bit % 8);
@@ -145,9 +136,6 @@ TEST(test_flip)
 	}
 	assert_int_equal(count_objects(q), 0);
 	assert_int_equal(predictor_import(q, data, len), 0);
-	free(data);
-	predictor_free(p);
-	predictor_free(q);
 }
 
 static void write_file(const char *path, const void *data, size_t len)
@@ -184,8 +172,6 @@ TEST(test_file)
 	assert_int_equal(unlink(other), 0);
 	assert_int_equal(count_objects(q), 10);
 	assert_int_equal(rmdir(dir), 0);
-	predictor_free(p);
-	predictor_free(q);
 }
 
 /* What was used is in the trails, and a program's uses are below it. */
@@ -196,7 +182,7 @@ TEST(test_show)
 	struct trail_part part;
 	struct trails_at at;
 	uint64_t sum = 0;
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
@@ -210,6 +196,4 @@ TEST(test_show)
 	fclose(out);
 	assert_non_null(strstr(text, "0000000000000064\n"
 				     "  0000000000000065\n"));
-	free(text);
-	predictor_free(p);
 }

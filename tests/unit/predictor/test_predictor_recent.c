@@ -6,29 +6,27 @@
 /* Nothing is told within the window after its call, and again after it. */
 TEST(test_recent)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 	uint64_t last[20] = {0};
 	unsigned again = 0;
 
-	world_begin(&w, NULL);
-	w.recent_ns = 3000 * MS;
+	w->recent_ns = 3000 * MS;
 	/* Twenty objects in turn, 0.51 s a turn, then 5.1 s. */
 	for (int turn = 0; turn < 200; turn++) {
 		for (uint64_t i = 0; i < 20; i++) {
 			if (turn > 100)
-				w.now_ns += 240 * MS;
-			last[i] = w.now_ns;
-			by_handle(&w, PREDICTOR_GETATTR, 100 + i);
-			for (size_t j = 0; j < w.n; j++) {
-				uint64_t at = last[w.out[j].object - 100];
+				w->now_ns += 240 * MS;
+			last[i] = w->now_ns;
+			by_handle(w, PREDICTOR_GETATTR, 100 + i);
+			for (size_t j = 0; j < w->n; j++) {
+				uint64_t at = last[w->out[j].object - 100];
 
-				assert_true(at + 3000 * MS <= w.now_ns);
+				assert_true(at + 3000 * MS <= w->now_ns);
 				again++;
 			}
 		}
 	}
 	assert_true(again > 1000);
-	world_end(&w);
 }
 
 /* How soon after its call an object is told at the earliest, where twenty of
@@ -55,19 +53,17 @@ static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
  * told of nothing that it has used. */
 TEST(test_recent_is_changed)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	assert_int_equal(told_after_ms(&w, 200), UINT64_MAX / MS);
-	w.recent_ns = 3000 * MS;
-	assert_in_range(told_after_ms(&w, 200), 3000, 4000);
-	w.recent_ns = 1000 * MS;
-	assert_in_range(told_after_ms(&w, 200), 1000, 2000);
-	w.recent_ns = 0;
-	assert_int_equal(told_after_ms(&w, 200), UINT64_MAX / MS);
-	w.recent_ns = 3500 * MS;
-	assert_in_range(told_after_ms(&w, 200), 3500, 4000);
-	world_end(&w);
+	assert_int_equal(told_after_ms(w, 200), UINT64_MAX / MS);
+	w->recent_ns = 3000 * MS;
+	assert_in_range(told_after_ms(w, 200), 3000, 4000);
+	w->recent_ns = 1000 * MS;
+	assert_in_range(told_after_ms(w, 200), 1000, 2000);
+	w->recent_ns = 0;
+	assert_int_equal(told_after_ms(w, 200), UINT64_MAX / MS);
+	w->recent_ns = 3500 * MS;
+	assert_in_range(told_after_ms(w, 200), 3500, 4000);
 }
 
 /* Two file systems are used in turn, each by a user, and each has its window:
@@ -76,26 +72,24 @@ static void tell_both(const uint64_t window_ms[2], uint64_t soonest_ms[2])
 {
 	uint64_t last_ns[2][20] = {{0}},
 		 soonest_ns[2] = {UINT64_MAX, UINT64_MAX};
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
 	for (uint64_t i = 0; i < 2 * 20 * 100; i++) {
 		uint64_t fs = i % 2, at, object = i / 2 % 20;
 
-		w.now_ns += 100 * MS;
-		w.uid = fs;
-		w.recent_ns = window_ms[fs] * MS;
-		last_ns[fs][object] = w.now_ns;
-		by_handle(&w, PREDICTOR_GETATTR, 100 + 100 * fs + object);
-		for (size_t j = 0; j < w.n; j++) {
-			at = last_ns[fs][w.out[j].object - 100 - 100 * fs];
-			if (at > 0 && w.now_ns - at < soonest_ns[fs])
-				soonest_ns[fs] = w.now_ns - at;
+		w->now_ns += 100 * MS;
+		w->uid = fs;
+		w->recent_ns = window_ms[fs] * MS;
+		last_ns[fs][object] = w->now_ns;
+		by_handle(w, PREDICTOR_GETATTR, 100 + 100 * fs + object);
+		for (size_t j = 0; j < w->n; j++) {
+			at = last_ns[fs][w->out[j].object - 100 - 100 * fs];
+			if (at > 0 && w->now_ns - at < soonest_ns[fs])
+				soonest_ns[fs] = w->now_ns - at;
 		}
 	}
 	for (int fs = 0; fs < 2; fs++)
 		soonest_ms[fs] = soonest_ns[fs] / MS;
-	world_end(&w);
 }
 
 /* Each window holds in its own file system only. */
@@ -132,17 +126,15 @@ static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
 /* A job that has become slow is told again what was told too long ago. */
 TEST(test_renewed)
 {
-	struct world w;
+	struct world *w = world_new(NULL);
 
-	world_begin(&w, NULL);
-	w.recent_ns = 1500 * MS;
+	w->recent_ns = 1500 * MS;
 	for (int run = 0; run < 5; run++) {
-		(void)told_before_ms(&w, 10);
-		pause_run(&w);
+		(void)told_before_ms(w, 10);
+		pause_run(w);
 	}
 	/* Two calls ahead, if it was long ago then. */
-	assert_in_range(told_before_ms(&w, 400), 1, 1500 + 3 * 400);
-	world_end(&w);
+	assert_in_range(told_before_ms(w, 400), 1, 1500 + 3 * 400);
 }
 
 /* Events are counted by 32 bits: that they begin anew changes no window. */

@@ -18,7 +18,6 @@ TEST(test_first_session)
 	desk_leave(d);
 	desk_use(d, 100);
 	assert_int_equal(stats(d).recorded, 1);
-	desk_free(d);
 }
 
 /* In the order of first use, with all that each was needed for. */
@@ -41,7 +40,6 @@ TEST(test_order)
 	assert_int_equal(d->got[0].source, PREDICTOR_FROM_SESSION);
 	assert_int_equal(d->got[0].parent, 1 + 100 % 3);
 	assert_true(d->got[39].lead > d->got[0].lead);
-	desk_free(d);
 }
 
 TEST(test_short)
@@ -58,7 +56,6 @@ TEST(test_short)
 	desk_look(d);
 	assert_non_null(told(d, 129));
 	assert_null(told(d, 5000));
-	desk_free(d);
 }
 
 TEST(test_time_over)
@@ -74,7 +71,6 @@ TEST(test_time_over)
 	desk_look(d);
 	assert_non_null(told(d, 101));
 	assert_null(told(d, 1000));
-	desk_free(d);
 }
 
 TEST(test_off)
@@ -88,7 +84,6 @@ TEST(test_off)
 	predictor_set_sessions(d->p, PAUSE, TIME);
 	desk_use(d, 100);
 	assert_true(desk_look(d) > 0);
-	desk_free(d);
 }
 
 /* A scan of anything must not grow a session for ever. */
@@ -108,7 +103,6 @@ TEST(test_large)
 		desk_call(d, 100 + i, PREDICTOR_LOOKUP);
 	desk_look(d);
 	assert_null(told(d, 100 + SESSION_OBJECTS));
-	desk_free(d);
 }
 
 /* ---- three into one --------------------------------------------------- */
@@ -143,7 +137,7 @@ TEST(test_plan)
 	/* What only the others have comes behind what it came behind. */
 	static const uint32_t want[] = {1, 2, 20, 21, 30, 3, 4, 5, 22};
 	static const float p[] = {7, 5, 5, 3, 3, 5, 5, 7, 3};
-	struct session_book b = {0};
+	ENDS_BY(book_free) struct session_book b = {0};
 	struct session_step *plan;
 	uint32_t n;
 
@@ -160,7 +154,6 @@ TEST(test_plan)
 	plan = session_plan(&b, 4, &n);
 	assert_int_equal(n, 4);
 	free(plan);
-	book_free(&b);
 }
 
 TEST(test_plan_empty)
@@ -188,7 +181,6 @@ TEST(test_kept)
 	for (uint64_t i = 1; i < 4; i++)
 		assert_non_null(told(d, 1000 * (i + 1)));
 	assert_true(told(d, 110)->p > told(d, 2000)->p);
-	desk_free(d);
 }
 
 /* ---- replay ----------------------------------------------------------- */
@@ -216,7 +208,6 @@ TEST(test_ahead)
 	assert_int_equal(stats(d).used, 60);
 	assert_int_equal(stats(d).wanted, JOB - 1);
 	assert_int_equal(stats(d).replayed, 1);
-	desk_free(d);
 }
 
 /* What will be confirmed too early is not told but for its data, until the
@@ -245,7 +236,6 @@ TEST(test_early)
 	assert_false(told(d, 1030)->early);
 	assert_false(told(d, 2000)->early);
 	assert_true(told(d, 2000)->needs & PREDICTOR_NEEDS_NAME);
-	desk_free(d);
 }
 
 /* Half a minute of thought: what is next is confirmed again, a few times. */
@@ -272,7 +262,6 @@ TEST(test_think)
 	assert_null(told(d, 100 + JOB - 1));
 	assert_true(again >= 256 && again <= 5 * 256);
 	assert_int_equal(stats(d).wanted, JOB - 60);
-	desk_free(d);
 }
 
 TEST(test_over)
@@ -287,7 +276,6 @@ TEST(test_over)
 	d->now_ns += TIME;
 	assert_int_equal(desk_look(d), 0);
 	assert_false(predictor_session_goes_on(d->p, session));
-	desk_free(d);
 }
 
 TEST(test_end)
@@ -300,7 +288,6 @@ TEST(test_end)
 	assert_true(predictor_session_goes_on(d->p, session));
 	desk_use(d, 149);
 	assert_false(predictor_session_goes_on(d->p, session));
-	desk_free(d);
 }
 
 /* A user begins in the middle: what comes before that is not told any more. A
@@ -320,7 +307,6 @@ TEST(test_leap)
 	desk_look(d);
 	assert_non_null(told(d, 302));
 	assert_null(told(d, 299));
-	desk_free(d);
 }
 
 /* Something else is done: no more of it is told. */
@@ -340,7 +326,6 @@ TEST(test_strays)
 	assert_int_equal(
 	    predictor_replay(d->p, session, d->now_ns, d->got, ROOM), 0);
 	assert_int_equal(stats(d).stopped, 1);
-	desk_free(d);
 }
 
 TEST(test_strays_little)
@@ -356,7 +341,6 @@ TEST(test_strays_little)
 	desk_look(d);
 	/* It is worth less than it was. */
 	assert_true(told(d, 170)->p < 0.7f);
-	desk_free(d);
 }
 
 /* Whoever only looks in costs no more than the first few. */
@@ -368,7 +352,6 @@ TEST(test_looks_in)
 	desk_call(d, 1, PREDICTOR_READDIR);
 	desk_look(d);
 	assert_true(stats(d).wanted <= AT_FIRST);
-	desk_free(d);
 }
 
 /* ---- whose it is ------------------------------------------------------ */
@@ -381,7 +364,6 @@ TEST(test_other_uid)
 	desk_work(d, 100, 50);
 	assert_int_equal(predictor_session(d->p), 0);
 	assert_int_equal(desk_look(d), 0);
-	desk_free(d);
 }
 
 TEST(test_other_space)
@@ -394,7 +376,6 @@ TEST(test_other_space)
 	d->space = 0;
 	desk_work(d, 100, 50);
 	assert_int_equal(desk_look(d), 0);
-	desk_free(d);
 }
 
 /* A mount begins one without a pause; another client's or another file
@@ -415,7 +396,6 @@ TEST(test_mount)
 	desk_use(d, 100);
 	assert_int_not_equal(predictor_session(d->p), session);
 	assert_true(desk_look(d) > 0);
-	desk_free(d);
 }
 
 /* More users at once than there is room for. */
@@ -435,5 +415,4 @@ TEST(test_crowd)
 	desk_look(d);
 	for (size_t i = 0; i < d->n; i++)
 		assert_int_equal(d->got[i].object / 1000, 16);
-	desk_free(d);
 }

@@ -43,7 +43,6 @@ TEST(test_restart)
 	d->uid = BOB;
 	desk_work(d, 100, 30);
 	assert_int_equal(predictor_session(d->p), 0);
-	desk_free(d);
 }
 
 /* A name that got another handle is the same object. */
@@ -69,7 +68,6 @@ TEST(test_new_handle)
 	desk_use(d, 100);
 	desk_look(d);
 	assert_null(told(d, 120));
-	desk_free(d);
 }
 
 /* Exported, changed by `spoil`, imported: what that returns. */
@@ -95,7 +93,6 @@ static int damaged(void (*spoil)(Forefetch__TreeFile *f))
 	forefetch__tree_file__free_unpacked(f, NULL);
 	free(packed);
 	free(data);
-	desk_free(d);
 	predictor_free(q);
 	return ret;
 }
@@ -193,7 +190,6 @@ TEST(test_trees)
 	assert_int_equal(predictor_clear_tree(d->p, BOB, id), -ENOENT);
 	assert_int_equal(predictor_clear_tree(d->p, ALICE, id), 0);
 	assert_int_equal(session_of(d->p, ALICE), 0);
-	desk_free(d);
 }
 
 TEST(test_clear)
@@ -203,7 +199,6 @@ TEST(test_clear)
 	assert_int_equal(predictor_clear_uid(d->p, ALICE), 0);
 	desk_use(d, 100);
 	assert_int_equal(desk_look(d), 0);
-	desk_free(d);
 	d = desk_taught(100, 60);
 	assert_int_equal(predictor_clear(d->p), 0);
 	desk_work(d, 100, 60);
@@ -212,5 +207,4 @@ TEST(test_clear)
 	desk_leave(d);
 	desk_use(d, 100);
 	assert_true(desk_look(d) > 0);
-	desk_free(d);
 }

@@ -107,7 +107,7 @@ TEST(test_show)
 	size_t n;
 
 	assert_true(predictor_trees(w->p, UID, t, 1) > 0);
-	s = trees_show_new(w->p, UID, t[0].id, 16);
+	s = AFTER(trees_show_free, trees_show_new(w->p, UID, t[0].id, 16));
 	assert_non_null(s);
 	while (!trees_show_step(s, 4))
 		if (steps++ % 20 == 0)
@@ -118,7 +118,6 @@ TEST(test_show)
 	assert_true(more);
 	for (unsigned i = 0; i < n; i++)
 		assert_int_equal(lines[i].object, t[0].root + i);
-	trees_show_free(s);
 }
 
 /* What comes out can be read, and has but what was there at the beginning. */
@@ -127,13 +126,13 @@ TEST(test_snapshot)
 	struct predictor_options opt = {.budget_bytes = 4 << 20};
 	struct world *w = *state;
 	struct predictor_snapshot *x = predictor_snapshot_new(w->p);
-	struct predictor *q = predictor_new(&opt);
+	struct predictor *q = AFTER(predictor_free, predictor_new(&opt));
 	struct predictor_tree t[RUNS];
 	uint64_t end = w->next;
 	unsigned steps = 0;
 	size_t len;
 	ssize_t n;
-	void *data;
+	FREED void *data;
 
 	assert_non_null(x);
 	while (!predictor_snapshot_step(x, 4))
@@ -149,8 +148,6 @@ TEST(test_snapshot)
 	assert_true(n > 0);
 	for (ssize_t i = 0; i < n && i < RUNS; i++)
 		assert_in_range(t[i].root, FIRST, end - 1);
-	free(data);
-	predictor_free(q);
 }
 
 /* At once, or in steps without anything in between: the same bytes. */

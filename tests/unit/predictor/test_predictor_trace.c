@@ -82,12 +82,12 @@ static void write_jobs(struct bytes *b)
 
 TEST(test_round_trip)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 	struct trace *t;
 
 	write_jobs(b);
-	t = read_bytes(b->data, b->len, err);
+	t = AFTER(trace_free, read_bytes(b->data, b->len, err));
 	assert_non_null(t);
 	assert_int_equal(t->nruns, 3);
 	assert_int_equal(t->nlabels, 2);
@@ -105,14 +105,12 @@ TEST(test_round_trip)
 	assert_int_equal(t->files[t->events[1].file].parent, 9);
 	assert_int_equal(t->files[t->events[1].file].name_hash, 101);
 	assert_false(t->files[t->events[3].file].exists);
-	trace_free(t);
-	free(b);
 }
 
 /* Without marks, pauses and actors divide it. */
 TEST(test_pauses)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	struct trace_writer *w = trace_writer_new(sink, b);
 	char err[TRACE_ERR_MAX] = "";
 	struct trace *t;
@@ -126,14 +124,12 @@ TEST(test_pauses)
 	}
 	trace_writer_flush(w);
 	trace_writer_free(w);
-	t = read_bytes(b->data, b->len, err);
+	t = AFTER(trace_free, read_bytes(b->data, b->len, err));
 	assert_non_null(t);
 	assert_int_equal(t->nruns, 4);
 	assert_int_equal(t->nlabels, 1);
 	for (int i = 0; i < 4; i++)
 		assert_int_equal(t->runs[i].n, 25);
-	trace_free(t);
-	free(b);
 }
 
 /* It plays like any other. */
@@ -147,13 +143,13 @@ TEST(test_plays)
 	    .price = 1,
 	    .seed = 1,
 	    .budget_bytes = 4 << 20};
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 	struct sim_result res;
 	struct trace *t;
 
 	write_jobs(b);
-	t = read_bytes(b->data, b->len, err);
+	t = AFTER(trace_free, read_bytes(b->data, b->len, err));
 	assert_int_equal(sim_run(t, model_find("none"), &opt, &res), 0);
 	assert_int_equal(res.cold.events, 602);
 	assert_int_equal(res.warm.events, 2);
@@ -164,14 +160,12 @@ TEST(test_plays)
 	assert_int_equal(res.cold.events, 604);
 	assert_int_equal(res.warm.events, 4);
 	sim_result_done(&res);
-	trace_free(t);
-	free(b);
 }
 
 /* Cut anywhere: what is before the cut holds, or the head is missing. */
 TEST(test_cut)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 	size_t last = 0;
 
@@ -186,13 +180,12 @@ TEST(test_cut)
 	}
 	assert_null(read_bytes(b->data, 7, err));
 	assert_string_equal(err, "t: is no trace");
-	free(b);
 }
 
 /* Any bit flipped behind the head is found out, or cuts it off. */
 TEST(test_flip)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	char err[TRACE_ERR_MAX] = "";
 
 	write_jobs(b);
@@ -209,13 +202,12 @@ TEST(test_flip)
 	b->data[7] = 9;
 	assert_null(read_bytes(b->data, b->len, err));
 	assert_string_equal(err, "t: version 9 of traces is not known");
-	free(b);
 }
 
 /* A sink that fails ends the trace, and every call says so. */
 TEST(test_sink_fails)
 {
-	struct bytes *b = calloc(1, sizeof(*b));
+	FREED struct bytes *b = calloc(1, sizeof(*b));
 	struct predictor_obs o = obs_of(1, PREDICTOR_READ, 1, 2);
 	struct trace_writer *w;
 
@@ -223,7 +215,7 @@ TEST(test_sink_fails)
 	assert_null(trace_writer_new(sink, b));
 	assert_int_equal(errno, ENOSPC);
 	b->error = 0;
-	w = trace_writer_new(sink, b);
+	w = AFTER(trace_writer_free, trace_writer_new(sink, b));
 	assert_non_null(w);
 	b->error = -EIO;
 	assert_int_equal(trace_writer_event(w, &o), 0);
@@ -232,6 +224,4 @@ TEST(test_sink_fails)
 	assert_int_equal(trace_writer_event(w, &o), -EIO);
 	assert_int_equal(trace_writer_mark(w, 1, "x"), -EIO);
 	assert_int_equal(trace_writer_flush(w), -EIO);
-	trace_writer_free(w);
-	free(b);
 }

@@ -36,7 +36,7 @@ static struct predictor *predictor_make(void)
 	struct predictor *p = predictor_new(&opt);
 
 	assert_non_null(p);
-	return p;
+	return AFTER(predictor_free, p);
 }
 
 static struct machine machine_make(
@@ -196,7 +196,6 @@ TEST(test_list)
 	assert_int_equal(predictor_trees(a.p, TREES_ALL, t, 1), 3);
 	assert_int_equal(t[0].uid, 20);
 	assert_int_equal(t[1].id, 0);
-	predictor_free(a.p);
 }
 
 /* Over saving and loading, and a new handle. */
@@ -206,7 +205,7 @@ TEST(test_lasting_id)
 	struct predictor *q = predictor_make();
 	struct predictor_tree t[2], again[2];
 	size_t len;
-	void *data;
+	FREED void *data;
 
 	machine_look_up(&a);
 	machine_pause(&a);
@@ -223,16 +222,13 @@ TEST(test_lasting_id)
 	assert_int_equal(predictor_trees(a.p, 10, again, 1), 3);
 	assert_int_equal(again[0].root, 77);
 	assert_int_equal(again[0].id, t[1].id);
-	free(data);
-	predictor_free(q);
-	predictor_free(a.p);
 }
 
 TEST(test_show)
 {
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
 	struct predictor_tree t[2];
-	char *text = NULL;
+	FREED char *text = NULL;
 	size_t len;
 	FILE *out;
 
@@ -249,8 +245,6 @@ TEST(test_show)
 	fclose(out);
 	assert_string_equal(text, "file12\n  file13\n  file20\n    file23\n"
 				  "--\nfile20\n  file23\n");
-	free(text);
-	predictor_free(m.p);
 }
 
 /* A call that knows nothing takes nothing back, but another object does. */
@@ -269,7 +263,6 @@ TEST(test_sticky_exec)
 	assert_int_equal(predictor_trees(m.p, 10, t, 4), 1);
 	assert_int_equal(t[0].uses, 3);
 	assert_false(t[0].program);
-	predictor_free(m.p);
 }
 
 /* What another machine learned helps in the first run here. */
@@ -281,7 +274,7 @@ TEST(test_portable)
 	struct predictor_tree t;
 	struct predictor_stats st;
 	size_t len;
-	void *data;
+	FREED void *data;
 
 	machine_look_up(&a);
 	for (int i = 0; i < 3; i++)
@@ -305,10 +298,6 @@ TEST(test_portable)
 	assert_true(st.by_source[PREDICTOR_FROM_TRAIL].used > JOB / 2);
 	assert_true(st.by_source[PREDICTOR_FROM_TRAIL].predicted >=
 		    st.by_source[PREDICTOR_FROM_TRAIL].used);
-	free(data);
-	predictor_free(a.p);
-	predictor_free(b.p);
-	predictor_free(c.p);
 }
 
 /* Only what is the uid's; again, and nothing is there twice. */
@@ -345,8 +334,6 @@ TEST(test_portable_uid)
 	assert_int_equal(t[0].uses, 2);
 	assert_int_equal(predictor_trees(a.p, 20, t, 8), 1 + 3);
 	free(data);
-	predictor_free(q);
-	predictor_free(a.p);
 }
 
 TEST(test_refused)
@@ -374,8 +361,6 @@ TEST(test_refused)
 	assert_int_equal(predictor_import(q, data, len), 0);
 	assert_int_equal(predictor_trees(q, 10, NULL, 0), 2);
 	free(data);
-	predictor_free(q);
-	predictor_free(m.p);
 }
 
 /* One uid is not to fill the memory of all. */
@@ -383,18 +368,15 @@ TEST(test_too_large)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
 	struct machine m = machine_make(predictor_make(), 1 << 20, 10);
-	struct predictor *q = predictor_new(&opt);
+	struct predictor *q = AFTER(predictor_free, predictor_new(&opt));
 	size_t len;
-	void *data;
+	FREED void *data;
 
 	for (unsigned i = 0; i < 150; i++)
 		machine_run(&m, i);
 	data = predictor_export_trees(m.p, 10, &len);
 	assert_int_equal(predictor_import_trees(q, 10, data, len), -EFBIG);
 	assert_int_equal(predictor_import_trees(q, TREES_ALL, data, len), 0);
-	free(data);
-	predictor_free(q);
-	predictor_free(m.p);
 }
 
 TEST(test_clear_tree)
@@ -427,7 +409,6 @@ TEST(test_clear_tree)
 	assert_int_equal(predictor_trees(m.p, 10, t, 4), 2);
 	assert_int_equal(t[1].id, shell);
 	assert_int_equal(t[1].objects, 2);
-	predictor_free(m.p);
 }
 
 TEST(test_clear_uid)
@@ -452,5 +433,4 @@ TEST(test_clear_uid)
 	assert_true(a.foretold < JOB / 5);
 	assert_int_equal(predictor_clear_uid(a.p, TREES_ALL), 0);
 	assert_int_equal(predictor_trees(a.p, TREES_ALL, NULL, 0), 0);
-	predictor_free(a.p);
 }

@@ -22,7 +22,7 @@ static struct hold *metered(void)
 
 TEST(test_nothing_is_held)
 {
-	struct hold *h = hold_new();
+	struct hold *h = AFTER(hold_free, hold_new());
 	struct hold_status st;
 
 	hold_sent(h, UINT64_MAX / 4, T0);
@@ -31,12 +31,11 @@ TEST(test_nothing_is_held)
 	assert_false(st.paused || st.metered);
 	assert_int_equal(st.used_bytes, 0);
 	assert_int_equal(st.hour_left_us, 0);
-	hold_free(h);
 }
 
 TEST(test_pause)
 {
-	struct hold *h = hold_new();
+	struct hold *h = AFTER(hold_free, hold_new());
 	struct hold_status st;
 
 	hold_pause(h, T0 + 10 * SECOND);
@@ -57,7 +56,6 @@ TEST(test_pause)
 	hold_pause(h, HOLD_NO_END);
 	hold_pause(h, 0);
 	assert_true(hold_lets(h, true, 1, T0));
-	hold_free(h);
 }
 
 /* Sends what it lets; returns the wire bytes. */
@@ -74,7 +72,7 @@ static uint64_t spend(struct hold *h, uint64_t now_us)
 
 TEST(test_ceiling)
 {
-	struct hold *h = metered();
+	struct hold *h = AFTER(hold_free, metered());
 	struct hold_status st;
 	uint64_t wire = spend(h, T0);
 
@@ -93,12 +91,11 @@ TEST(test_ceiling)
 	hold_get_status(h, T0 + 6 * HOUR, &st);
 	assert_int_equal(st.used_bytes, 0);
 	assert_int_equal(st.hour_left_us, 0);
-	hold_free(h);
 }
 
 TEST(test_replies_count)
 {
-	struct hold *h = metered();
+	struct hold *h = AFTER(hold_free, metered());
 	struct hold_status st;
 
 	hold_sent(h, CALL, T0);
@@ -111,12 +108,11 @@ TEST(test_replies_count)
 	hold_received(h, CALL, 1000);
 	hold_get_status(h, T0, &st);
 	assert_int_equal(st.used_bytes, linkest_wire_bytes(1000));
-	hold_free(h);
 }
 
 TEST(test_link_that_comes_and_goes)
 {
-	struct hold *h = metered();
+	struct hold *h = AFTER(hold_free, metered());
 	struct hold_status st;
 	uint64_t wire = spend(h, T0);
 
@@ -134,5 +130,4 @@ TEST(test_link_that_comes_and_goes)
 	assert_true(hold_lets(h, false, CALL, T0 + 2 * SECOND));
 	hold_set_metered(h, true, 0);
 	assert_false(hold_lets(h, false, 0, T0 + 2 * HOUR));
-	hold_free(h);
 }

@@ -287,7 +287,7 @@ TEST(test_listing)
 	static const char *const handles[] = {"z", "b", "c", "a"};
 	static const uint32_t ranks[] = {3, 2, 1, 0};
 	struct world *w = *state;
-	struct predictor_dirent *ents;
+	FREED struct predictor_dirent *ents;
 	nfs3_name name = name_of("bb");
 
 	say_dir(w);
@@ -305,7 +305,6 @@ TEST(test_listing)
 	assert_int_not_equal(ents[0].type_hash, 0);
 	assert_int_equal(ents[1].type_hash, 0);
 	assert_int_not_equal(ents[0].type_hash, ents[3].type_hash);
-	free(ents);
 }
 
 TEST(test_listing_incomplete)

@@ -93,7 +93,7 @@ TEST(test_kill)
 	snprintf(path, sizeof(path), "%s/trees", dir);
 	snprintf(made, sizeof(made), "%s.new", path);
 	for (int i = 0; i < ROUNDS; i++) {
-		struct predictor *p = predictor_make();
+		struct predictor *p = AFTER(predictor_free, predictor_make());
 		char err[PERSIST_ERR_MAX] = "";
 		struct predictor_stats st;
 		uint64_t safe;
@@ -115,7 +115,6 @@ TEST(test_kill)
 		assert_true(st.objects >= safe);
 		assert_true(st.objects >= most);
 		most = st.objects < 4000 ? st.objects : 4000;
-		predictor_free(p);
 	}
 	assert_true(most > 0);
 	unlink(made);

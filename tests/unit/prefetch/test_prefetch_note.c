@@ -279,7 +279,7 @@ TEST(test_source_is_the_users_own)
 	    .needs = DATA,
 	    .source = PREDICTOR_FROM_NAMES};
 	struct prefetch_ahead rows[PREFETCH_SHOW_MAX];
-	struct calls *calls = calls_new(&s->pf.g);
+	struct calls *calls = AFTER(calls_free, calls_new(&s->pf.g));
 	struct prefetch pf = {.g = s->pf.g,
 	    .notes = s->pf.notes,
 	    .queue = s->pf.queue,
@@ -295,5 +295,4 @@ TEST(test_source_is_the_users_own)
 	assert_int_equal(prefetch_list_ahead(&pf, USER, T0, rows, &omitted), 1);
 	assert_string_equal(rows[0].source, "hint");
 	want_drop(w);
-	calls_free(calls);
 }

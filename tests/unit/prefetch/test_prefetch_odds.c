@@ -7,7 +7,7 @@
  * read: who says the one says nothing of the other. */
 TEST(test_odds_of_data)
 {
-	struct rooms *pf = calloc(1, sizeof(*pf));
+	FREED struct rooms *pf = calloc(1, sizeof(*pf));
 	struct credential *cred;
 	struct prediction pred = {.object = 700,
 	    .needs = PREDICTOR_NEEDS_NAME,
@@ -25,7 +25,6 @@ TEST(test_odds_of_data)
 	assert_true(want->wish.p > 0.8f);
 	assert_true(want->wish.data_p > 0.1f && want->wish.data_p < 0.3f);
 	rooms_close(pf, &cred, 1);
-	free(pf);
 }
 
 /* What came ahead in vain is not confirmed again because of a guess; it is

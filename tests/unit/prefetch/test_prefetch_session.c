@@ -19,6 +19,14 @@ struct world {
 	uint64_t now_us;
 };
 
+static void world_close(struct world *w)
+{
+	rooms_close(&w->pf, w->creds, CREDS);
+	event_base_free(w->pf.g.base);
+	free(w);
+}
+
+/* It is there until the test is over. */
 static struct world *world_open(void)
 {
 	struct world *w = calloc(1, sizeof(*w));
@@ -34,14 +42,7 @@ static struct world *world_open(void)
 	rooms_open(&w->pf, w->creds, CREDS);
 	rooms_add(&w->pf, &source_session);
 	w->now_us = T0;
-	return w;
-}
-
-static void world_close(struct world *w)
-{
-	rooms_close(&w->pf, w->creds, CREDS);
-	event_base_free(w->pf.g.base);
-	free(w);
+	return AFTER(world_close, w);
 }
 
 /* As prefetch.c does, of calls that predict nothing else. */
@@ -104,7 +105,6 @@ TEST(test_whose)
 	}
 	assert_int_equal(
 	    event_base_get_num_events(w->pf.g.base, EVENT_BASE_COUNT_ADDED), 1);
-	world_close(w);
 }
 
 /* However much is due, a link that takes nothing has no more waiting. */
@@ -119,7 +119,6 @@ TEST(test_room)
 	assert_in_range(w->pf.queue->nwants, 100, QUEUE);
 	assert_true(counter(w, METRICS_SESSION_WANTED) <= QUEUE);
 	assert_int_equal(counter(w, METRICS_SESSIONS_REPLAYED), 1);
-	world_close(w);
 }
 
 TEST(test_otherwise)
@@ -134,7 +133,6 @@ TEST(test_otherwise)
 	(void)sources_turn(w->pf.sources, w->now_us);
 	assert_false(sources_in_session(w->creds[0]));
 	assert_int_equal(counter(w, METRICS_SESSIONS_STOPPED), 1);
-	world_close(w);
 }
 
 /* What somebody else foresees, too, is not the session's to pay for. */
@@ -164,7 +162,6 @@ TEST(test_merge)
 	pred.source = PREDICTOR_FROM_SESSION;
 	want = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
 	assert_false(wish_is_of_session(&want->wish));
-	world_close(w);
 }
 
 static bool spent(const struct world *w)
@@ -186,7 +183,6 @@ TEST(test_spent)
 	w->now_us += 601 * SECOND_US;
 	use(w, 0, 100);
 	assert_false(spent(w));
-	world_close(w);
 }
 
 TEST(test_off)
@@ -200,5 +196,4 @@ TEST(test_off)
 	assert_int_equal(w->pf.queue->nwants, 0);
 	assert_int_equal(
 	    event_base_get_num_events(w->pf.g.base, EVENT_BASE_COUNT_ADDED), 0);
-	world_close(w);
 }

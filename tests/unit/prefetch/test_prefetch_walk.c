@@ -516,7 +516,7 @@ FIXTURE(NULL, NULL);
 
 TEST(test_tree_is_bounded)
 {
-	struct walktree *t = walktree_new();
+	struct walktree *t = AFTER(walktree_free, walktree_new());
 	struct walkdir *top = walktree_get(t, 1, 1);
 
 	for (uint64_t i = 2; i < 2 * WALKTREE_MAX; i++) {
@@ -533,5 +533,4 @@ TEST(test_tree_is_bounded)
 	assert_null(walktree_find(t, 1, 2));
 	walktree_clear(top);
 	assert_true(TAILQ_EMPTY(&top->below));
-	walktree_free(t);
 }

@@ -124,12 +124,11 @@ static void depart(struct world *w, unsigned i)
 
 static void arrive(struct world *w, unsigned i)
 {
-	struct upstream_call *call = w->calls[i].call;
+	FREED struct upstream_call *call = w->calls[i].call;
 	struct upstream_result res = {.latency_us = 1};
 
 	w->calls[i].call = NULL;
 	call->ops->on_reply(call->arg, &res);
-	free(call);
 }
 
 FIXTURE(setup, teardown);

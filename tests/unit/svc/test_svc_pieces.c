@@ -10,7 +10,7 @@
 
 TEST(test_unit)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 
 	assert_int_equal(svc_pieces_unit(le, 1 << 20), 0);
 	linkest_set_kind(le, CONFIG_LINK_WIRELESS);
@@ -23,12 +23,11 @@ TEST(test_unit)
 	assert_int_equal(svc_pieces_unit(le, UNIT), 0);
 	assert_int_equal(svc_pieces_unit(le, 128 * KIB), 24 * KIB);
 	assert_int_equal(svc_pieces_unit(le, 1 << 20), 24 * KIB);
-	linkest_free(le);
 }
 
 TEST(test_window)
 {
-	struct linkest *le = linkest_new();
+	struct linkest *le = AFTER(linkest_free, linkest_new());
 	uint64_t wire = linkest_wire_bytes(132 + UNIT);
 
 	assert_int_equal(svc_pieces_window(le, UNIT), 4 * wire);
@@ -38,7 +37,6 @@ TEST(test_window)
 	/* 1 ms, and 10 for the server. */
 	linkest_set_kind(le, CONFIG_LINK_WIRED);
 	assert_int_equal(svc_pieces_window(le, UNIT), 13750 + wire);
-	linkest_free(le);
 }
 
 FIXTURE(setup, teardown);

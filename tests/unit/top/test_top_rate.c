@@ -26,7 +26,7 @@ static void update(struct top_model *m, struct saying what)
 
 TEST(test_rates)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	const struct top_rates *r;
 
 	update(&m, say(1000, 100));
@@ -45,13 +45,12 @@ TEST(test_rates)
 	assert_true(near(m.servers[0].mounts[0].calls, 100));
 	/* A half are changes, a quarter was asked for. */
 	assert_true(near(m.servers[0].mounts[0].hit_share, 0.5));
-	top_model_clear(&m);
 }
 
 /* Neither less than nothing nor all since the start. */
 TEST(test_restart)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct saying other = say(5000, 1000);
 
 	update(&m, say(4000, 900));
@@ -68,13 +67,12 @@ TEST(test_restart)
 	assert_false(m.servers[0].rates.known);
 	update(&m, say(7000, 2001));
 	assert_true(near(m.servers[0].rates.calls, 1));
-	top_model_clear(&m);
 }
 
 /* Counters of a server that was removed and added again, in one daemon. */
 TEST(test_counter_goes_back)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 
 	update(&m, say(1000, 500));
 	update(&m, say(2000, 3));
@@ -82,13 +80,12 @@ TEST(test_counter_goes_back)
 	assert_true(near(m.servers[0].rates.hit_share, -1));
 	update(&m, say(3000, 5));
 	assert_true(near(m.servers[0].rates.calls, 2));
-	top_model_clear(&m);
 }
 
 /* Nothing happens, and then the greatest counter there is. */
 TEST(test_bounds)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 
 	update(&m, say(1000, 5));
 	update(&m, say(2000, 5));
@@ -100,12 +97,11 @@ TEST(test_bounds)
 	/* The same moment once more. */
 	update(&m, say(3000, UINT64_MAX));
 	assert_false(m.servers[0].rates.known);
-	top_model_clear(&m);
 }
 
 TEST(test_servers_come_and_go)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct saying more = say(2000, 20);
 
 	update(&m, say(1000, 10));
@@ -120,13 +116,12 @@ TEST(test_servers_come_and_go)
 	assert_int_equal(m.nservers, 0);
 	update(&m, say(4000, 30));
 	assert_false(m.servers[0].rates.known);
-	top_model_clear(&m);
 }
 
 /* What was known stays, and is no rate of the time in between. */
 TEST(test_away)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_sample *none = calloc(1, sizeof(*none));
 
 	strcpy(none->error, "it is not running");
@@ -142,12 +137,11 @@ TEST(test_away)
 	update(&m, say(4000, 60));
 	assert_false(m.away);
 	assert_true(near(m.servers[0].rates.calls, 20));
-	top_model_clear(&m);
 }
 
 TEST(test_past)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct saying what = say(1000, 1);
 
 	what.past = TOP_PAST + 3; /* a newer daemon might */
@@ -161,7 +155,6 @@ TEST(test_past)
 	update(&m, what);
 	assert_int_equal(m.servers[0].npast, 1);
 	assert_true(near(m.servers[0].past[0], 2));
-	top_model_clear(&m);
 }
 
 static char *json_of(const struct top_model *m)
@@ -177,7 +170,7 @@ static char *json_of(const struct top_model *m)
 
 TEST(test_json)
 {
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct saying farm;
 	char *text;
 
@@ -201,5 +194,4 @@ TEST(test_json)
 	    "{\"away\":true,\"away_reason\":\"out of memory\","
 	    "\"farm\":null,\"servers\":[]}\n");
 	free(text);
-	top_model_clear(&m);
 }

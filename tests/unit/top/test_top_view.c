@@ -52,11 +52,10 @@ static int judge_row(const char *row)
 static void judge(const struct top_page *p)
 {
 	for (int i = 0; i < top_page_rows(p); i++) {
-		char *row = top_page_row(p, i);
+		FREED char *row = top_page_row(p, i);
 
 		assert_non_null(row);
 		assert_true(judge_row(row) <= top_page_columns(p));
-		free(row);
 	}
 }
 
@@ -65,10 +64,9 @@ static bool has(const struct top_page *p, const char *text)
 	bool found = false;
 
 	for (int i = 0; !found && i < top_page_rows(p); i++) {
-		char *row = top_page_row(p, i);
+		FREED char *row = top_page_row(p, i);
 
 		found = strstr(row, text) != NULL;
-		free(row);
 	}
 	return found;
 }
@@ -124,11 +122,10 @@ TEST(test_any_size_and_name)
 			    .count = k == 3 ? UINT64_MAX / 4 : 1000,
 			    .name = names[i],
 			    .down = k == 2};
-			struct top_model m = {0};
+			ENDS_BY(top_model_clear) struct top_model m = {0};
 
 			fill(&m, &what);
 			draw_all(&m);
-			top_model_clear(&m);
 		}
 }
 
@@ -137,7 +134,7 @@ TEST(test_away)
 {
 	struct saying what = {.servers = 1, .rows = 2, .uptime_ms = 1};
 	struct top_look look = {.server = -1, .keys = true};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	draw_all(&m);
@@ -152,7 +149,6 @@ TEST(test_away)
 	assert_true(has(p, "forefetchd is away"));
 	assert_true(has(p, "nas0"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 /* What matters is there on a screen of ordinary size. */
@@ -165,7 +161,7 @@ TEST(test_ordinary)
 	struct saying what = {
 	    .servers = 1, .rows = 3, .uptime_ms = 1, .count = 1000};
 	struct top_look look = {.server = -1, .keys = true};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	fill(&m, &what);
@@ -180,7 +176,6 @@ TEST(test_ordinary)
 	assert_true(has(p, "1000"));
 	assert_true(has(p, "WAITS s/s"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 /* One among many that were not worth a call is seen. */
@@ -189,7 +184,7 @@ TEST(test_what_was_fetched_is_seen)
 	struct saying what = {
 	    .servers = 1, .rows = 64, .uptime_ms = 1, .count = 1000};
 	struct top_look look = {.server = -1};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	fill(&m, &what);
@@ -200,7 +195,6 @@ TEST(test_what_was_fetched_is_seen)
 	p = drawn(&m, look, 40, 24);
 	assert_true(has(p, "confirmed by s"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 /* Where UTF-8 is not wanted, there is none, whatever is shown. */
@@ -214,20 +208,18 @@ TEST(test_plain)
 		    .count = 1000,
 		    .name = names[i]};
 		struct top_look look = {.server = -1, .keys = true};
-		struct top_model m = {0};
+		ENDS_BY(top_model_clear) struct top_model m = {0};
 		struct top_page *p;
 
 		fill(&m, &what);
 		p = drawn(&m, look, 160, 30);
 		for (int k = 0; k < top_page_rows(p); k++) {
-			char *row = top_page_row(p, k);
+			FREED char *row = top_page_row(p, k);
 
 			for (const char *s = row; *s; s++)
 				assert_true(*s >= 0x20 && *s < 0x7f);
-			free(row);
 		}
 		top_page_free(p);
-		top_model_clear(&m);
 	}
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
@@ -236,7 +228,7 @@ TEST(test_down)
 {
 	struct saying what = {.servers = 1, .uptime_ms = 1, .down = true};
 	struct top_look look = {.server = -1};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	what.name = "refused";
@@ -245,14 +237,13 @@ TEST(test_down)
 	assert_true(has(p, "connecting 1 h 2 min"));
 	assert_true(has(p, "refused0: refused"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 TEST(test_farm)
 {
 	struct saying what = {.servers = 1, .uptime_ms = 1};
 	struct top_look look = {.server = -1};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	fill(&m, &what);
@@ -265,7 +256,6 @@ TEST(test_farm)
 	p = drawn(&m, look, 80, 24);
 	assert_true(has(p, "farm full"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 /* Of more servers than there is room for it says how many there are. */
@@ -274,7 +264,7 @@ TEST(test_many_servers)
 	struct saying what = {
 	    .servers = 100, .rows = 1, .uptime_ms = 1, .count = 9};
 	struct top_look look = {.server = -1};
-	struct top_model m = {0};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
 	struct top_page *p;
 
 	fill(&m, &what);
@@ -292,17 +282,15 @@ TEST(test_many_servers)
 	p = drawn(&m, look, 80, 24);
 	assert_true(has(p, "nas0"));
 	top_page_free(p);
-	top_model_clear(&m);
 }
 
 /* ---- the parts -------------------------------------------------------- */
 
 static void assert_clean(const char *bytes, const char *want)
 {
-	char *text = ctl_text_clean(bytes, strlen(bytes));
+	FREED char *text = ctl_text_clean(bytes, strlen(bytes));
 
 	assert_string_equal(text, want);
-	free(text);
 }
 
 TEST(test_clean)
@@ -325,7 +313,7 @@ TEST(test_clean)
 
 TEST(test_put)
 {
-	struct top_page *p = top_page_new(6, 2);
+	struct top_page *p = AFTER(top_page_free, top_page_new(6, 2));
 	char *row;
 
 	assert_int_equal(top_page_put(p, 0, 0, 6, TOP_PLAIN, "abcdefgh"), 6);
@@ -345,7 +333,6 @@ TEST(test_put)
 	assert_int_equal(top_page_put(p, 0, 6, 6, TOP_PLAIN, "x"), 0);
 	assert_int_equal(top_page_put(p, 0, -1, 6, TOP_PLAIN, "x"), 0);
 	assert_int_equal(top_page_put(p, 0, 5, 6, TOP_PLAIN, "xy"), 1);
-	top_page_free(p);
 }
 
 int main(void)

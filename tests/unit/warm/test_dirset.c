@@ -36,7 +36,7 @@ TEST(test_once)
 TEST(test_alike)
 {
 	char text[NFS3_FHSIZE_MAX] = {0};
-	struct dirset s = {0};
+	ENDS_BY(dirset_clear) struct dirset s = {0};
 	nfs3_fh fh = {.data = text};
 
 	for (fh.len = 0; fh.len < sizeof(text); fh.len++)
@@ -44,5 +44,4 @@ TEST(test_alike)
 	text[fh.len - 1] = 1;
 	assert_int_equal(dirset_add(&s, &fh), 1);
 	assert_int_equal(dirset_add(&s, &fh), 0);
-	dirset_clear(&s);
 }

@@ -453,7 +453,7 @@ FIXTURE(NULL, NULL);
 
 TEST(test_text)
 {
-	struct text t = {0};
+	ENDS_BY(text_free) struct text t = {0};
 	struct json j = {.page = true};
 
 	text_seconds(&t, 0);
@@ -471,7 +471,6 @@ TEST(test_text)
 	assert_string_equal(t.data,
 	    "0 1.5 0.000007 18446744073709551615\"\xc3\xa4\\udcff\\u000a"
 	    "\\udce2\\udc82\",\"a_\\u003c\":null");
-	text_free(&t);
 }
 
 FIXTURE(setup, teardown);
