@@ -59,7 +59,7 @@ def functions(path):
     for number, line in enumerate(text_of(path).splitlines()):
         if line == "{":
             start = number
-            name = re.findall(r"(\w+)[()]", before.removeprefix("TEST("))
+            name = re.findall(r"(\w+)[(),]", before.removeprefix("TEST("))
         elif line == "}" and start is not None:
             yield (name[0] if name else "?"), number - start + 1
             start, before = None, ""

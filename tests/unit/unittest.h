@@ -5,9 +5,8 @@
  *
  *	FIXTURE(set_up, tear_down);
  *
- *	TEST(test_something)
+ *	TEST(test_something, struct world *w)
  *	{
- *		struct world *w = *state;
  *		…
  *	}
  *
@@ -27,14 +26,26 @@
 
 #include <cmocka.h>
 
-/* A test, whose parameter is cmocka's `state`. */
-#define TEST(name)                                                             \
+/* A test. Its second argument, if there is one, declares what *state is to it,
+ * which is cmocka's and the fixture's. */
+#define TEST(...)                                                              \
+	UNITTEST_PICK(__VA_ARGS__, UNITTEST_OF, UNITTEST_OF_STATE, 0)          \
+	(__VA_ARGS__)
+#define UNITTEST_PICK(name, made, macro, ...) macro
+#define UNITTEST_OF_STATE(name)                                                \
 	static void name(void **state);                                        \
 	UNITTEST_EARLY(__LINE__)                                               \
 	{                                                                      \
 		unittest_add(#name, name);                                     \
 	}                                                                      \
 	static void name(__attribute__((unused)) void **state)
+#define UNITTEST_OF(name, made)                                                \
+	static void name##_of(made);                                           \
+	UNITTEST_OF_STATE(name)                                                \
+	{                                                                      \
+		name##_of(*state);                                             \
+	}                                                                      \
+	static void name##_of(made)
 
 /* The tests behind it have these functions of cmocka's, or NULL. */
 #define FIXTURE(set_up, tear_down)                                             \

@@ -10,10 +10,8 @@ FIXTURE(setup, teardown);
 
 /* ---- consistency ------------------------------------------------------ */
 
-TEST(test_bounded_counts_from_sending)
+TEST(test_bounded_counts_from_sending, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	assert_true(fresh(w, "dir"));
 	w->now_us += 3 * S - 40 * MS;
@@ -22,9 +20,8 @@ TEST(test_bounded_counts_from_sending)
 	assert_false(fresh(w, "dir"));
 }
 
-TEST(test_strict_wants_a_later_call)
+TEST(test_strict_wants_a_later_call, struct world *w)
 {
-	struct world *w = *state;
 	struct contract c;
 	uint64_t received_us = w->now_us;
 
@@ -37,19 +34,16 @@ TEST(test_strict_wants_a_later_call)
 	    &c, attrcache_sent(w->caches->attr, node_of(w, "dir"))));
 }
 
-TEST(test_frozen_asks_once)
+TEST(test_frozen_asks_once, struct world *w)
 {
-	struct world *w = *state;
-
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
 	say_dir(w, "dir", 10);
 	w->now_us += UINT64_C(86400) * S;
 	assert_true(fresh(w, "dir"));
 }
 
-TEST(test_offline_takes_any)
+TEST(test_offline_takes_any, struct world *w)
 {
-	struct world *w = *state;
 	struct contract c;
 
 	say_dir(w, "dir", 10);
@@ -64,10 +58,8 @@ TEST(test_offline_takes_any)
 
 /* ---- grains ----------------------------------------------------------- */
 
-TEST(test_binding_is_firm_after_a_grain)
+TEST(test_binding_is_firm_after_a_grain, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	w->now_us += GRAIN_US;
 	say_lookup(w, "late", "f", 10, round_trip(w));
@@ -76,10 +68,8 @@ TEST(test_binding_is_firm_after_a_grain)
 	assert_true(holds(w, "late"));
 }
 
-TEST(test_binding_is_provisional_within_a_grain)
+TEST(test_binding_is_provisional_within_a_grain, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	w->now_us += GRAIN_US - 1;
 	say_lookup(w, "soon", "f", 10, round_trip(w));
@@ -89,9 +79,8 @@ TEST(test_binding_is_provisional_within_a_grain)
 	assert_false(holds(w, "soon"));
 }
 
-TEST(test_grain_is_a_second_for_whole_seconds)
+TEST(test_grain_is_a_second_for_whole_seconds, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3DIR, 1, 10);
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("dir"), .name = fh_of("x")}};
@@ -122,9 +111,8 @@ static void say_access(
 	say(w, NFSPROC3_ACCESS, &args, &res, round_trip(w));
 }
 
-TEST(test_rights_are_one_credentials)
+TEST(test_rights_are_one_credentials, struct world *w)
 {
-	struct world *w = *state;
 	struct rpc_auth_sys auth = {.uid = 1001, .gid = 1000};
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 	uint32_t other = caches_cred(w->caches, &cred, &auth);
@@ -136,9 +124,8 @@ TEST(test_rights_are_one_credentials)
 	    accesscache_find(w->caches->access, node_of(w, "f"), other));
 }
 
-TEST(test_groups_count_in_any_order)
+TEST(test_groups_count_in_any_order, struct world *w)
 {
-	struct world *w = *state;
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 	struct rpc_auth_sys a = {
 	    .uid = 5, .gid = 6, .ngids = 3, .gids = {9, 7, 8}};
@@ -153,9 +140,8 @@ TEST(test_groups_count_in_any_order)
 	    caches_cred(w->caches, &cred, &c));
 }
 
-TEST(test_ctime_does_not_renew_a_grant)
+TEST(test_ctime_does_not_renew_a_grant, struct world *w)
 {
-	struct world *w = *state;
 	struct contract c;
 	const struct grant *g;
 	fattr3 a = attr_of(NF3REG, 20, 5);
@@ -169,9 +155,8 @@ TEST(test_ctime_does_not_renew_a_grant)
 	assert_false(contract_granted(&c, g->access_us));
 }
 
-TEST(test_own_chmod_ends_grants)
+TEST(test_own_chmod_ends_grants, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.setattr = {.object = fh_of("f")}};
 	union nfs_res res = {.status = NFS3_OK};
 	const struct grant *g;
@@ -185,9 +170,8 @@ TEST(test_own_chmod_ends_grants)
 
 /* ---- memory ----------------------------------------------------------- */
 
-TEST(test_budget_holds)
+TEST(test_budget_holds, struct world *w)
 {
-	struct world *w = *state;
 	char name[32], fh[32];
 
 	w->caches->memory_bytes = 4 << 20;
@@ -205,9 +189,8 @@ TEST(test_budget_holds)
 	assert_true(attrcache_count(w->caches->attr) > 10000);
 }
 
-TEST(test_entry_is_small)
+TEST(test_entry_is_small, struct world *w)
 {
-	struct world *w = *state;
 	char name[32], fh[32];
 
 	w->cred = 0;
@@ -238,9 +221,8 @@ static nfs3_fh same_key(uint32_t i, char fh[32])
 }
 
 /* A server that hands them out gets few of them cached. */
-TEST(test_handles_of_one_key)
+TEST(test_handles_of_one_key, struct world *w)
 {
-	struct world *w = *state;
 	struct attrcache *ac = w->caches->attr;
 	unsigned kept = 0;
 	char fh[32], other[32];
@@ -260,9 +242,8 @@ TEST(test_handles_of_one_key)
 }
 
 /* A client may ask for the ACL of one file by any mask. */
-TEST(test_answers_by_any_mask)
+TEST(test_answers_by_any_mask, struct world *w)
 {
-	struct world *w = *state;
 	struct answercache *answers = w->caches->answers;
 	const struct nfs_proc *getacl =
 	    nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, 1);

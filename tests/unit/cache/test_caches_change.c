@@ -9,10 +9,8 @@ FIXTURE(setup, teardown);
 
 /* ---- changes ---------------------------------------------------------- */
 
-TEST(test_foreign_change_ends_names)
+TEST(test_foreign_change_ends_names, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	w->now_us += S;
 	say_lookup(w, "x", "f", 10, round_trip(w));
@@ -20,10 +18,8 @@ TEST(test_foreign_change_ends_names)
 	assert_false(holds(w, "x"));
 }
 
-TEST(test_own_change_keeps_the_rest_for_the_bound)
+TEST(test_own_change_keeps_the_rest_for_the_bound, struct world *w)
 {
-	struct world *w = *state;
-
 	say_sensitive(w);
 	w->now_us += S;
 	say_lookup(w, "x", "f", 10, round_trip(w));
@@ -36,10 +32,8 @@ TEST(test_own_change_keeps_the_rest_for_the_bound)
 	assert_false(holds(w, "x"));
 }
 
-TEST(test_later_own_changes_do_not_renew)
+TEST(test_later_own_changes_do_not_renew, struct world *w)
 {
-	struct world *w = *state;
-
 	say_sensitive(w);
 	w->now_us += S;
 	say_lookup(w, "x", "f", 10, round_trip(w));
@@ -50,10 +44,8 @@ TEST(test_later_own_changes_do_not_renew)
 	assert_false(holds(w, "x"));
 }
 
-TEST(test_foreign_change_under_an_own_one)
+TEST(test_foreign_change_under_an_own_one, struct world *w)
 {
-	struct world *w = *state;
-
 	say_sensitive(w);
 	w->now_us += S;
 	say_lookup(w, "x", "f", 10, round_trip(w));
@@ -63,10 +55,8 @@ TEST(test_foreign_change_under_an_own_one)
 }
 
 /* As at a mount, where knfsd tells no attributes. */
-TEST(test_pathconf_before_attributes)
+TEST(test_pathconf_before_attributes, struct world *w)
 {
-	struct world *w = *state;
-
 	say_pathconf(w, false);
 	say_dir(w, "dir", 10);
 	w->now_us += S;
@@ -75,10 +65,8 @@ TEST(test_pathconf_before_attributes)
 	assert_true(holds(w, "x"));
 }
 
-TEST(test_own_change_where_names_fold)
+TEST(test_own_change_where_names_fold, struct world *w)
 {
-	struct world *w = *state;
-
 	/* Whether case counts was never asked. */
 	say_dir(w, "dir", 10);
 	w->now_us += S;
@@ -87,9 +75,8 @@ TEST(test_own_change_where_names_fold)
 	assert_false(holds(w, "NAME"));
 }
 
-TEST(test_reply_from_before_an_own_change)
+TEST(test_reply_from_before_an_own_change, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t sent_us;
 
 	say_sensitive(w);
@@ -109,9 +96,8 @@ TEST(test_reply_from_before_an_own_change)
 	}
 }
 
-TEST(test_older_call_never_overwrites)
+TEST(test_older_call_never_overwrites, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3DIR, 1, 9);
 	union nfs_args args = {.object = fh_of("dir")};
 	union nfs_res res = {.status = NFS3_OK};
@@ -126,9 +112,8 @@ TEST(test_older_call_never_overwrites)
 
 /* Nor does what comes with it hang on the later version: in frozen mode it
  * would for ever. */
-TEST(test_older_call_binds_nothing)
+TEST(test_older_call_binds_nothing, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .access = {.object = fh_of("dir"), .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -153,9 +138,8 @@ TEST(test_older_call_binds_nothing)
 	assert_true(holds(w, "x"));
 }
 
-TEST(test_another_handle_of_the_file)
+TEST(test_another_handle_of_the_file, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
 	union nfs_args args = {.setattr = {.object = fh_of("one")}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -170,9 +154,8 @@ TEST(test_another_handle_of_the_file)
 }
 
 /* A change that fails tells of the state, too. */
-TEST(test_failed_change_tells_of_the_directory)
+TEST(test_failed_change_tells_of_the_directory, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .mkdir.where = {.dir = fh_of("dir"), .name = fh_of("d")}};
 	union nfs_res res = {.status = NFS3ERR_EXIST};
@@ -189,9 +172,8 @@ TEST(test_failed_change_tells_of_the_directory)
 }
 
 /* A stranger wrote to the file, and the client was told of it. */
-TEST(test_failed_change_tells_of_the_file)
+TEST(test_failed_change_tells_of_the_file, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
 	union nfs_args link = {
 	    .link = {.file = fh_of("one"),
@@ -209,9 +191,8 @@ TEST(test_failed_change_tells_of_the_file)
 	assert_int_equal(node_of(w, "one")->ctime.seconds, 7);
 }
 
-TEST(test_setattr_that_failed_half_way)
+TEST(test_setattr_that_failed_half_way, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
 	union nfs_args args = {.setattr = {.object = fh_of("one")}};
 	union nfs_res res = {.status = NFS3ERR_PERM};
@@ -226,9 +207,8 @@ TEST(test_setattr_that_failed_half_way)
 }
 
 /* Two changes of one name, under way at once: the order is not known. */
-TEST(test_replies_that_crossed)
+TEST(test_replies_that_crossed, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .create.where = {.dir = fh_of("dir"), .name = fh_of("x")}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -250,9 +230,8 @@ TEST(test_replies_that_crossed)
 
 /* RENAME of a name onto another one of the same file does nothing (RFC 1813,
  * section 3.3.14), and both stay. */
-TEST(test_rename_of_one_of_two_names)
+TEST(test_rename_of_one_of_two_names, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .rename = {.from = {.dir = fh_of("dir"), .name = fh_of("x")},
 		.to = {.dir = fh_of("dir"), .name = fh_of("y")}}};
@@ -272,9 +251,8 @@ TEST(test_rename_of_one_of_two_names)
 	assert_null(namecache_find(w->caches->names, node_of(w, "dir"), &x));
 }
 
-TEST(test_export_that_moved)
+TEST(test_export_that_moved, struct world *w)
 {
-	struct world *w = *state;
 	struct config_export over = {.path = (char *)"/src"};
 
 	w->config.overrides = &over;
@@ -292,9 +270,8 @@ TEST(test_export_that_moved)
 }
 
 /* Nothing is known of the handle that it is changed by. */
-TEST(test_change_by_a_handle_not_seen_before)
+TEST(test_change_by_a_handle_not_seen_before, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 20, 5);
 	union nfs_args args = {.setattr = {.object = fh_of("one")}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -314,9 +291,8 @@ TEST(test_change_by_a_handle_not_seen_before)
 	assert_false(fresh(w, "two"));
 }
 
-TEST(test_many_file_systems)
+TEST(test_many_file_systems, struct world *w)
 {
-	struct world *w = *state;
 	char name[16];
 
 	for (unsigned i = 0; i < 3000; i++) {
@@ -332,9 +308,8 @@ TEST(test_many_file_systems)
 	}
 }
 
-TEST(test_unknown_effect_forgets)
+TEST(test_unknown_effect_forgets, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("dir"), .name = fh_of("x")}};
 	struct learn l = {.caches = w->caches,
@@ -352,9 +327,8 @@ TEST(test_unknown_effect_forgets)
 }
 
 /* Somebody led the name to another file, which is the one that is gone. */
-TEST(test_removed_name_that_somebody_had_moved)
+TEST(test_removed_name_that_somebody_had_moved, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 21, 5);
 
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
@@ -385,9 +359,8 @@ static void say_rename_over(
 	say(w, NFSPROC3_RENAME, &args, &res, round_trip(w));
 }
 
-TEST(test_name_renamed_over_that_somebody_had_moved)
+TEST(test_name_renamed_over_that_somebody_had_moved, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 21, 5);
 
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
@@ -414,10 +387,8 @@ static void say_create(struct world *w, const char *name, createmode3 mode)
 
 /* A server need not tell the handle (RFC 1813 section 3.3.8), and the file may
  * have been there. */
-TEST(test_create_without_a_handle)
+TEST(test_create_without_a_handle, struct world *w)
 {
-	struct world *w = *state;
-
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
 	say_sensitive(w);
 	w->now_us += S;
@@ -428,9 +399,8 @@ TEST(test_create_without_a_handle)
 	assert_false(fresh(w, "f"));
 }
 
-TEST(test_stale_drops_names)
+TEST(test_stale_drops_names, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("f")};
 	union nfs_res res = {.status = NFS3ERR_STALE};
 	nfs3_name x = fh_of("x");

@@ -40,9 +40,8 @@ static void say_tree(struct world *w)
 
 FIXTURE(setup, teardown);
 
-TEST(test_walk)
+TEST(test_walk, struct world *w)
 {
-	struct world *w = *state;
 	struct known_walk k;
 
 	say_tree(w);
@@ -60,9 +59,8 @@ TEST(test_walk)
 	assert_ptr_equal(k.node, node_of(w, "f"));
 }
 
-TEST(test_walk_ends)
+TEST(test_walk_ends, struct world *w)
 {
-	struct world *w = *state;
 	struct known_walk k;
 
 	say_tree(w);
@@ -89,9 +87,8 @@ TEST(test_walk_ends)
 	assert_false(known_walk_next(&k));
 }
 
-TEST(test_who_asks)
+TEST(test_who_asks, struct world *w)
 {
-	struct world *w = *state;
 	struct asker who = asker_now(w->caches, w->cred, w->now_us);
 	nfs3_fh fh = fh_of("dir");
 	struct known k;

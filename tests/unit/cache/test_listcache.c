@@ -36,9 +36,8 @@ static bool lacks(struct world *w, struct listing *l, const char *text)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_what_is_not_listed_is_absent)
+TEST(test_what_is_not_listed_is_absent, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = listed(w);
 
 	assert_non_null(l);
@@ -47,18 +46,14 @@ TEST(test_what_is_not_listed_is_absent)
 }
 
 /* Servers say that case counts where it does not. */
-TEST(test_other_case_is_not_absent)
+TEST(test_other_case_is_not_absent, struct world *w)
 {
-	struct world *w = *state;
-
 	assert_false(lacks(w, listed(w), "File"));
 }
 
 /* "é" is one letter or two. */
-TEST(test_beyond_ascii_nothing_is_absent)
+TEST(test_beyond_ascii_nothing_is_absent, struct world *w)
 {
-	struct world *w = *state;
-
 	assert_false(lacks(w, listed(w), "caf\303\251"));
 }
 
@@ -84,9 +79,8 @@ static struct listing *loaded(struct world *w, unsigned n)
 
 /* Nobody waits until all of a large directory was looked at. Each question gets
  * on with that, and until it is over none is answered. */
-TEST(test_large_one_tells_later)
+TEST(test_large_one_tells_later, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = loaded(w, 100000);
 	unsigned asked = 1;
 
@@ -106,9 +100,8 @@ TEST(test_large_one_tells_later)
 }
 
 /* The short name of a long one is found, though no listing has it. */
-TEST(test_unlisted_name_ends_the_belief)
+TEST(test_unlisted_name_ends_the_belief, struct world *w)
 {
-	struct world *w = *state;
 	const struct fsys *fs;
 
 	listed(w);

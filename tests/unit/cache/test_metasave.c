@@ -183,9 +183,8 @@ static struct dentry *name_of(struct world *w)
 
 FIXTURE(setup, teardown);
 
-TEST(test_survives)
+TEST(test_survives, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 	const struct grant *g;
 	struct contract c;
@@ -218,9 +217,8 @@ TEST(test_survives)
 		    g->own_us >= now_us - S - 100000);
 }
 
-TEST(test_change_is_noticed)
+TEST(test_change_is_noticed, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 	union nfs_args args = {.object = fh_of("dir")};
 	union nfs_res res = {.status = NFS3_OK};
@@ -288,9 +286,8 @@ static void confirm_dir(struct world *w, uint32_t ctime, uint64_t sent_us)
 	say(w, NFSPROC3_GETATTR, &args, &res, sent_us);
 }
 
-TEST(test_frozen_asks_once_more_after_a_kill)
+TEST(test_frozen_asks_once_more_after_a_kill, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 
 	say_lookup(w, now_us - 2 * S);
@@ -302,9 +299,8 @@ TEST(test_frozen_asks_once_more_after_a_kill)
 	assert_true(frozen_holds(w, now_us));
 }
 
-TEST(test_frozen_sees_own_change_after_a_kill)
+TEST(test_frozen_sees_own_change_after_a_kill, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 
 	say_lookup(w, now_us - 2 * S);
@@ -317,9 +313,8 @@ TEST(test_frozen_sees_own_change_after_a_kill)
 
 /* The next daemon ends in good order, but has not looked at what it loaded:
  * that is in doubt as before. */
-TEST(test_doubt_outlives_a_good_end)
+TEST(test_doubt_outlives_a_good_end, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 
 	say_lookup(w, now_us - 2 * S);
@@ -340,9 +335,8 @@ TEST(test_doubt_outlives_a_good_end)
 }
 
 /* A name that is not firm is confirmed by itself alone. */
-TEST(test_doubt_of_a_name_outlives_a_good_end)
+TEST(test_doubt_of_a_name_outlives_a_good_end, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 
 	say_lookup(w, now_us - S);
@@ -355,9 +349,8 @@ TEST(test_doubt_of_a_name_outlives_a_good_end)
 }
 
 /* Word of a good end counts once. */
-TEST(test_word_of_a_good_end_is_taken)
+TEST(test_word_of_a_good_end_is_taken, struct world *w)
 {
-	struct world *w = *state;
 	struct metasave *ms;
 	char whole[80];
 
@@ -373,9 +366,8 @@ TEST(test_word_of_a_good_end_is_taken)
 	assert_int_not_equal(access(whole, F_OK), 0);
 }
 
-TEST(test_a_clock_set_back_is_remembered)
+TEST(test_a_clock_set_back_is_remembered, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 
 	say_lookup(w, now_us - 4 * S);
@@ -390,9 +382,8 @@ TEST(test_a_clock_set_back_is_remembered)
 }
 
 /* What a later ctime made firm at once is firm for the next daemon, too. */
-TEST(test_firm_at_once_survives)
+TEST(test_firm_at_once_survives, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t now_us = clock_us();
 	union nfs_args args = {.object = fh_of("other")};
 	union nfs_res res = {.status = NFS3_OK};
@@ -418,9 +409,8 @@ static void flip(const char *path, long at)
 	fclose(f);
 }
 
-TEST(test_damaged_is_set_aside)
+TEST(test_damaged_is_set_aside, struct world *w)
 {
-	struct world *w = *state;
 	struct metasave *ms;
 	char aside[80];
 
@@ -440,9 +430,8 @@ TEST(test_damaged_is_set_aside)
 	}
 }
 
-TEST(test_cut_is_set_aside)
+TEST(test_cut_is_set_aside, struct world *w)
 {
-	struct world *w = *state;
 	struct metasave *ms;
 
 	for (long len = 0; len < 300; len += 13) {

@@ -138,26 +138,21 @@ static bool first_lookup_is_firm(struct world *w, uint32_t ctime)
 
 FIXTURE(setup, teardown);
 
-TEST(test_firm_at_once)
+TEST(test_firm_at_once, struct world *w)
 {
-	struct world *w = *state;
-
 	say_other(w, "other", 10 + GRAINS_S);
 	assert_true(first_lookup_is_firm(w, 10));
 }
 
-TEST(test_newest_stays_provisional)
+TEST(test_newest_stays_provisional, struct world *w)
 {
-	struct world *w = *state;
-
 	say_other(w, "other", 10);
 	assert_false(first_lookup_is_firm(w, 11));
 }
 
 /* Anybody may set a file's other times. */
-TEST(test_only_ctime_counts)
+TEST(test_only_ctime_counts, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 10);
 
 	a.mtime.seconds = a.atime.seconds = 100;
@@ -165,9 +160,8 @@ TEST(test_only_ctime_counts)
 	assert_false(first_lookup_is_firm(w, 10));
 }
 
-TEST(test_shown_after_sending_is_too_late)
+TEST(test_shown_after_sending_is_too_late, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t sent_us = w->now_us;
 
 	say_other(w, "other", 10 + GRAINS_S);
@@ -177,9 +171,8 @@ TEST(test_shown_after_sending_is_too_late)
 	assert_false(holds(w, "name"));
 }
 
-TEST(test_another_file_system_proves_nothing)
+TEST(test_another_file_system_proves_nothing, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 100);
 
 	a.fsid = 8;
@@ -215,10 +208,8 @@ TEST(test_second_after_next)
 	assert_true(first_lookup_in_whole_seconds(*state, 12));
 }
 
-TEST(test_year_2100_of_one_file)
+TEST(test_year_2100_of_one_file, struct world *w)
 {
-	struct world *w = *state;
-
 	say_other(w, "other", 4102444800);
 	assert_false(first_lookup_is_firm(w, 10));
 }
@@ -230,10 +221,8 @@ static bool clock_back(struct world *w)
 	return attrcache_find_fsys(w->caches->attr, 7)->clock_back;
 }
 
-TEST(test_changes_of_before_end_nothing)
+TEST(test_changes_of_before_end_nothing, struct world *w)
 {
-	struct world *w = *state;
-
 	/* Its change was before the other one's, but is seen later. */
 	say_other(w, "changed", 5);
 	say_other(w, "other", 100);
@@ -244,10 +233,8 @@ TEST(test_changes_of_before_end_nothing)
 	assert_false(clock_back(w));
 }
 
-TEST(test_a_step_back_ends_the_belief)
+TEST(test_a_step_back_ends_the_belief, struct world *w)
 {
-	struct world *w = *state;
-
 	say_other(w, "other", 100);
 	say_lookup(w, "name", "f", 10, round_trip(w));
 	say_other(w, "changed", 5);
@@ -267,10 +254,8 @@ TEST(test_a_step_back_ends_the_belief)
 	assert_true(holds(w, "late"));
 }
 
-TEST(test_a_step_back_shows_in_own_changes)
+TEST(test_a_step_back_shows_in_own_changes, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	say_other(w, "other", 100);
 	say_remove(w, "gone", 10, 11);
@@ -278,19 +263,16 @@ TEST(test_a_step_back_shows_in_own_changes)
 }
 
 /* The server did nothing, so it says nothing of its clock. */
-TEST(test_own_call_without_effect)
+TEST(test_own_call_without_effect, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w, "dir", 10);
 	say_other(w, "other", 100);
 	say_remove(w, "gone", 10, 10);
 	assert_false(clock_back(w));
 }
 
-TEST(test_other_file_systems_are_believed)
+TEST(test_other_file_systems_are_believed, struct world *w)
 {
-	struct world *w = *state;
 	fattr3 a = attr_of(NF3REG, 90, 100);
 
 	say_other(w, "other", 10 + GRAINS_S);
@@ -307,9 +289,8 @@ TEST(test_other_file_systems_are_believed)
 }
 
 /* Data that was kept as firm is of another version then. */
-TEST(test_data_of_before)
+TEST(test_data_of_before, struct world *w)
 {
-	struct world *w = *state;
 	struct data_version before, after;
 
 	say_other(w, "other", 100);

@@ -102,10 +102,8 @@ static void refuses(struct place *p, const char *want)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_order)
+TEST(test_order, struct place *p)
 {
-	struct place *p = *state;
-
 	put(p, "ff.conf", "[forefetch]\nlog_level = debug\n" SERVER("m", "1"));
 	loads(p, "m");
 	put(p, "run/a.conf", SERVER("r", "2"));
@@ -122,11 +120,10 @@ TEST(test_order)
 }
 
 /* Those of an editor, of a package manager, and a directory's own. */
-TEST(test_skipped)
+TEST(test_skipped, struct place *p)
 {
 	static const char *const names[] = {"ff.d/a.conf~", "ff.d/.a.conf",
 	    "ff.d/a.conf.dpkg-new", "ff.d/README", "ff.d/.conf", "ff.d/conf"};
-	struct place *p = *state;
 
 	put(p, "ff.conf", "");
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
@@ -134,10 +131,8 @@ TEST(test_skipped)
 	loads(p, "");
 }
 
-TEST(test_export_elsewhere)
+TEST(test_export_elsewhere, struct place *p)
 {
-	struct place *p = *state;
-
 	put(p, "ff.conf", "[export nas:/x]\nconsistency = strict\n");
 	put(p, "ff.d/nas.conf", SERVER("nas", "1"));
 	put(p, "run/z.conf", "[export nas:/y]\nprefetch = off\n");
@@ -148,10 +143,8 @@ TEST(test_export_elsewhere)
 		   "[server src]");
 }
 
-TEST(test_errors)
+TEST(test_errors, struct place *p)
 {
-	struct place *p = *state;
-
 	put(p, "ff.conf", SERVER("nas", "1"));
 	put(p, "ff.d/a.conf", "\n" SERVER("nas", "2"));
 	refuses(p,
@@ -178,10 +171,8 @@ TEST(test_errors)
 	    "[server nas]");
 }
 
-TEST(test_several_errors)
+TEST(test_several_errors, struct place *p)
 {
-	struct place *p = *state;
-
 	p->source.errors_max = 20;
 	put(p, "ff.conf",
 	    "[forefetch]\ncache_sise = 1\n[sever nas]\naddress = x\n[server "
@@ -210,10 +201,8 @@ TEST(test_several_errors)
 	assert_int_equal(strlen(p->err), 9);
 }
 
-TEST(test_unreadable)
+TEST(test_unreadable, struct place *p)
 {
-	struct place *p = *state;
-
 	put(p, "ff.conf", "");
 	assert_int_equal(mkfifo(in(p, "ff.d/a.conf"), 0644), 0);
 	refuses(p, "@/ff.d/a.conf: it is not a file");
@@ -239,11 +228,10 @@ TEST(test_unreadable)
 	refuses(p, "@/ff.d/a\\x0a.conf:1: want KEY = VALUE");
 }
 
-TEST(test_owner)
+TEST(test_owner, struct place *p)
 {
 	static const char unsafe[] =
 	    "@/ff.d/a.conf: others may write to it; chmod go-w it";
-	struct place *p = *state;
 
 	put(p, "ff.conf", "");
 	put(p, "ff.d/a.conf", SERVER("a", "1"));
@@ -269,10 +257,8 @@ TEST(test_owner)
 
 /* A file that an editor is about to write, or that is gone, is a mistake; what
  * mount made for this run may go. */
-TEST(test_again)
+TEST(test_again, struct place *p)
 {
-	struct place *p = *state;
-
 	put(p, "ff.conf", SERVER("nas", "1"));
 	put(p, "run/a.conf", SERVER("a", "2"));
 	loads(p, "nas a");
@@ -290,9 +276,8 @@ TEST(test_again)
 	loads(p, "");
 }
 
-TEST(test_many)
+TEST(test_many, struct place *p)
 {
-	struct place *p = *state;
 	char name[32];
 
 	put(p, "ff.conf", "");

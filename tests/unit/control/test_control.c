@@ -73,9 +73,8 @@ static void check_caches(const Forefetch__ServerStatus *srv)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_status)
+TEST(test_status, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
 
@@ -117,10 +116,9 @@ static void check_calls(const Forefetch__CallStats *call)
 		    call->n_histogram + 64);
 }
 
-TEST(test_stats)
+TEST(test_stats, struct fixture *fx)
 {
 	struct metrics_call call = {.bytes_in = 120, .bytes_out = 130};
-	struct fixture *fx = *state;
 	const Forefetch__ServerStats *srv;
 	Forefetch__Response *res;
 	uint8_t buf[REQUEST_SIZE];
@@ -160,9 +158,8 @@ TEST(test_stats)
 
 /* It is answered when the daemon says that it is over; others are served
  * meanwhile. */
-TEST(test_reload)
+TEST(test_reload, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
 	Forefetch__Response *res;
 	int fd = client_open(fx);
@@ -182,9 +179,8 @@ TEST(test_reload)
 	close(fd);
 }
 
-TEST(test_flush)
+TEST(test_flush, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	uint8_t buf[REQUEST_SIZE];
 	int fd = client_open(fx);
@@ -217,9 +213,8 @@ TEST(test_flush)
 	close(fd);
 }
 
-TEST(test_compact)
+TEST(test_compact, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	const Forefetch__CompactedServer *srv;
 	Forefetch__Response *res;
 	uint8_t buf[REQUEST_SIZE];
@@ -265,9 +260,8 @@ TEST(test_compact)
 	close(fd);
 }
 
-TEST(test_filter)
+TEST(test_filter, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
 	int fd = client_open(fx);
 
@@ -280,9 +274,8 @@ TEST(test_filter)
 	close(fd);
 }
 
-TEST(test_byte_by_byte)
+TEST(test_byte_by_byte, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
 	size_t i, len = message_status(buf, "");
 	int fd = client_open(fx);
@@ -296,9 +289,8 @@ TEST(test_byte_by_byte)
 }
 
 /* The writing end closed: the answer still comes. */
-TEST(test_half_closed)
+TEST(test_half_closed, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fd = client_open(fx);
 
 	send_status(fd);
@@ -311,9 +303,8 @@ TEST(test_half_closed)
 }
 
 /* Two clients that ask without end: one turn in 5 ms, by turns. */
-TEST(test_turns)
+TEST(test_turns, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fds[2] = {client_open(fx), client_open(fx)};
 	uint64_t begin;
 	int i;
@@ -331,9 +322,8 @@ TEST(test_turns)
 }
 
 /* What is long is left out, not the answer. */
-TEST(test_long_status)
+TEST(test_long_status, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
 
@@ -360,9 +350,8 @@ TEST(test_long_status)
 
 /* The socket file. */
 
-TEST(test_file)
+TEST(test_file, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	struct stat st;
 	char dir[64];
 
@@ -374,9 +363,8 @@ TEST(test_file)
 	assert_int_equal(st.st_mode & 0777, 0755);
 }
 
-TEST(test_living)
+TEST(test_living, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fd;
 
 	assert_null(open_control(fx));
@@ -388,10 +376,9 @@ TEST(test_living)
 	close(fd);
 }
 
-TEST(test_stale)
+TEST(test_stale, struct fixture *fx)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct fixture *fx = *state;
 	int fd = socket(AF_UNIX, SOCK_STREAM, 0);
 
 	control_free(fx->control);
@@ -407,9 +394,8 @@ TEST(test_stale)
 }
 
 /* Another daemon has put its socket there meanwhile: it stays. */
-TEST(test_replaced)
+TEST(test_replaced, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	struct control *first = fx->control;
 	int fd;
 
@@ -423,9 +409,8 @@ TEST(test_replaced)
 	close(fd);
 }
 
-TEST(test_bad_paths)
+TEST(test_bad_paths, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	char saved[sizeof(fx->path)], file[64];
 	int fd;
 

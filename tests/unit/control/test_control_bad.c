@@ -10,7 +10,7 @@
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_wrong_requests)
+TEST(test_wrong_requests, struct fixture *fx)
 {
 	static const uint8_t empty[4] = {0};
 	static const uint8_t garbage[] = {0, 0, 0, 3, 0xff, 0xff, 0xff};
@@ -21,7 +21,6 @@ TEST(test_wrong_requests)
 	static const uint8_t hint1[] = {0, 0, 0, 5, 0x08, 0x01, 0xc2, 0x01, 0};
 	static const uint8_t command[] = {
 	    0, 0, 0, 5, 0x08, CONTROL_VERSION, 0x9a, 0x06, 0};
-	struct fixture *fx = *state;
 	int fd = client_open(fx);
 
 	client_send(fd, empty, sizeof(empty));
@@ -44,11 +43,10 @@ TEST(test_wrong_requests)
 	close(fd);
 }
 
-TEST(test_oversized)
+TEST(test_oversized, struct fixture *fx)
 {
 	const uint32_t max = CONTROL_REQUEST_MAX;
 	uint8_t head[4] = {0, (uint8_t)(max >> 16), (uint8_t)(max >> 8), 0};
-	struct fixture *fx = *state;
 	uint8_t *body = calloc(1, max);
 	int fd = client_open(fx);
 	size_t sent = 0;
@@ -75,9 +73,8 @@ TEST(test_oversized)
 }
 
 /* Half a message, even if it trickles, has 10 s; an idle client has time. */
-TEST(test_slow)
+TEST(test_slow, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int idle = client_open(fx), half = client_open(fx);
 	int slow = client_open(fx), i;
 	uint8_t buf[REQUEST_SIZE];
@@ -103,9 +100,8 @@ TEST(test_slow)
 	close(slow);
 }
 
-TEST(test_too_many)
+TEST(test_too_many, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fds[CONTROL_CLIENTS_MAX], fd, i;
 
 	for (i = 0; i < CONTROL_CLIENTS_MAX; i++)
@@ -126,9 +122,8 @@ TEST(test_too_many)
 }
 
 /* One user cannot take all the places. */
-TEST(test_too_many_of_one)
+TEST(test_too_many_of_one, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fds[CONTROL_UID_MAX + 1], i, fd;
 
 	if (geteuid() != 0)
@@ -167,11 +162,10 @@ static int client_open_as(struct fixture *fx, uid_t uid)
 
 /* A user without trees has the daemon look for their names, which takes as
  * long as it takes; that of root goes on beside it. */
-TEST(test_long_work_of_many)
+TEST(test_long_work_of_many, struct fixture *fx)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
 	Forefetch__Response *res;
 	int fds[20], fd;
@@ -205,11 +199,10 @@ TEST(test_long_work_of_many)
 }
 
 /* Who asks nothing for a minute goes, unless something of his is under way. */
-TEST(test_idle)
+TEST(test_idle, struct fixture *fx)
 {
 	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	struct fixture *fx = *state;
 	int idle = client_open(fx), asks = client_open(fx);
 	int traces = client_open(fx);
 
@@ -237,10 +230,9 @@ TEST(test_idle)
 }
 
 /* Numbers are for everybody; the caches are root's and the daemon's. */
-TEST(test_flush_by_others)
+TEST(test_flush_by_others, struct fixture *fx)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	struct fixture *fx = *state;
 	uint8_t buf[REQUEST_SIZE];
 	int fd;
 
@@ -266,9 +258,8 @@ TEST(test_flush_by_others)
 }
 
 /* Clients that send noise, cut off anywhere; one that does not is served. */
-TEST(test_noise)
+TEST(test_noise, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int good = client_open(fx), fd, i, k;
 	uint8_t buf[REQUEST_SIZE];
 	size_t len;
@@ -294,9 +285,8 @@ TEST(test_noise)
 }
 
 /* A client that never reads is not served for ever, and is closed. */
-TEST(test_unread)
+TEST(test_unread, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	int fd = client_open(fx), other = client_open(fx), i;
 
 	fx->conns = CONTROL_LIST_MAX;

@@ -215,9 +215,8 @@ TEST(test_off)
 /* ---- check and flush ---------------------------------------------------- */
 
 /* The engine says OK to what it is given, and has none of it afterwards. */
-TEST(test_check)
+TEST(test_check, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	Forefetch__Response *res;
 	Forefetch__FarmChecked *checked;
 
@@ -252,9 +251,8 @@ TEST(test_check)
 }
 
 /* It waits while others' work goes on, and ends with its connection. */
-TEST(test_check_is_work)
+TEST(test_check_is_work, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	struct control_session s = {.may_work = false};
 	Forefetch__Response *res;
 
@@ -272,9 +270,8 @@ TEST(test_check_is_work)
 		turn(fx);
 }
 
-TEST(test_flush)
+TEST(test_flush, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	Forefetch__Response *res;
 	char scan[128], id[32];
 
@@ -305,9 +302,8 @@ TEST(test_flush)
 	assert_int_equal(fake_asked(fx->fake, "SCAN"), 1);
 }
 
-TEST(test_refused)
+TEST(test_refused, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	struct farm *farm = fx->farm;
 	unsigned asked = fake_asked(fx->fake, "SCAN");
 

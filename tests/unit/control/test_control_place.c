@@ -53,9 +53,8 @@ static void expect_warmed(struct fixture *fx, int fd)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_warm)
+TEST(test_warm, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Place p = place("a/b");
 	int fd = client_open(fx);
 
@@ -87,7 +86,7 @@ TEST(test_warm)
 	assert_int_equal(fx->walks, 0);
 }
 
-TEST(test_bad_places)
+TEST(test_bad_places, struct fixture *fx)
 {
 	static const struct {
 		int error;
@@ -98,7 +97,6 @@ TEST(test_bad_places)
 	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY},
 	    {ENOMEM, FOREFETCH__ERROR_CODE__FAILED}};
 	static char text[CONTROL_PATH_MAX + 1];
-	struct fixture *fx = *state;
 	Forefetch__Place p = place("");
 	int fd = client_open(fx);
 
@@ -228,10 +226,9 @@ static uint64_t first_tree(struct fixture *fx, int fd)
 	return id;
 }
 
-TEST(test_trees)
+TEST(test_trees, struct fixture *fx)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
 
@@ -260,10 +257,9 @@ TEST(test_trees)
 	close(fd);
 }
 
-TEST(test_carry)
+TEST(test_carry, struct fixture *fx)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	uint8_t file[4096];
 	size_t len;
@@ -301,11 +297,10 @@ TEST(test_carry)
 	close(fd);
 }
 
-TEST(test_bad_imports)
+TEST(test_bad_imports, struct fixture *fx)
 {
 	static uint8_t part[60000];
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
 
@@ -334,11 +329,10 @@ TEST(test_bad_imports)
 }
 
 /* A client goes away at any moment of its import. */
-TEST(test_import_abandoned)
+TEST(test_import_abandoned, struct fixture *fx)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx);
 	FREED uint8_t *file;
@@ -395,9 +389,8 @@ static void send_pin(int fd, Forefetch__PinAction action, Forefetch__Place *p,
 }
 
 /* What the list is made of: tests/hostile/test_pin.py. */
-TEST(test_pin)
+TEST(test_pin, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Place p = place("a/b");
 	Forefetch__Response *res;
 	int fd = client_open(fx);
@@ -446,7 +439,7 @@ static void send_hint(int fd, Forefetch__Place *p, size_t n)
 	send_request(fd, &request);
 }
 
-TEST(test_bad_hints)
+TEST(test_bad_hints, struct fixture *fx)
 {
 	static const struct {
 		int error;
@@ -457,7 +450,6 @@ TEST(test_bad_hints)
 	    {EOPNOTSUPP, FOREFETCH__ERROR_CODE__NOT_PERMITTED},
 	    {EBUSY, FOREFETCH__ERROR_CODE__BUSY},
 	    {ENOMEM, FOREFETCH__ERROR_CODE__FAILED}};
-	struct fixture *fx = *state;
 	Forefetch__Place p = place("a/b");
 	int fd = client_open(fx);
 
@@ -478,9 +470,8 @@ TEST(test_bad_hints)
 	pass(fx, 10);
 }
 
-TEST(test_trace)
+TEST(test_trace, struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	Forefetch__Response *res;
 	int fd = client_open(fx), other = client_open(fx);
 	size_t head;
@@ -510,10 +501,9 @@ TEST(test_trace)
 }
 
 /* What nobody takes is bounded, and so is the number of traces. */
-TEST(test_trace_bounds)
+TEST(test_trace_bounds, struct fixture *fx)
 {
 	struct tracer_trace *traces[TRACER_TRACES_MAX];
-	struct fixture *fx = *state;
 	enum tracer_state how;
 	char byte;
 

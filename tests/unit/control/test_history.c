@@ -55,9 +55,8 @@ static const struct history_sample *take(struct fixture *f)
 
 FIXTURE(setup, teardown);
 
-TEST(test_a_sample_is_what_was_new)
+TEST(test_a_sample_is_what_was_new, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct metrics_call call = {
 	    .bytes_in = 100, .bytes_out = 200, .latency_us = 5000};
 	const struct history_sample *s;
@@ -88,9 +87,8 @@ TEST(test_a_sample_is_what_was_new)
 	assert_int_equal(s->base_us, 40000);
 }
 
-TEST(test_demand_is_what_was_not_fetched_ahead)
+TEST(test_demand_is_what_was_not_fetched_ahead, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct metrics_call reply = {.bytes_in = 1000};
 	const struct history_sample *s;
 
@@ -105,10 +103,8 @@ TEST(test_demand_is_what_was_not_fetched_ahead)
 	assert_int_equal(s->unused_bytes, 50);
 }
 
-TEST(test_an_hour_is_kept)
+TEST(test_an_hour_is_kept, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	for (unsigned i = 1; i <= HISTORY_SAMPLES + 5; i++) {
 		metrics_add(f->m, METRICS_NAME_HITS, i);
 		take(f);
@@ -122,10 +118,8 @@ TEST(test_an_hour_is_kept)
 	    UINT64_C(3600000000) - HISTORY_STEP_US);
 }
 
-TEST(test_saved_today)
+TEST(test_saved_today, struct fixture *f)
 {
-	struct fixture *f = *state;
-
 	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	history_begin_day(f->h, 5);
 	metrics_add(f->m, METRICS_ROUND_TRIPS_SAVED, 10);
@@ -144,9 +138,8 @@ TEST(test_saved_today)
 
 /* Whoever asks sees all until now; a link that gets slower takes nothing back,
  * and its round trip does not count for calls of before. */
-TEST(test_saved_until_now)
+TEST(test_saved_until_now, struct fixture *f)
 {
-	struct fixture *f = *state;
 	struct metrics_call call = {.latency_us = 3000};
 
 	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40000);
@@ -174,9 +167,8 @@ static void add_calls(struct fixture *f, unsigned n, uint64_t latency_us)
 
 /* A link as fast as this machine spares nobody anything, however long replies
  * stood in the queues that the daemon makes itself. */
-TEST(test_nothing_is_saved_on_a_fast_link)
+TEST(test_nothing_is_saved_on_a_fast_link, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const struct history_sample *s;
 
 	metrics_set_gauge(f->m, METRICS_GAUGE_LINK_BASE_US, 40);
@@ -193,9 +185,8 @@ TEST(test_nothing_is_saved_on_a_fast_link)
 }
 
 /* On a distant one the hop is little, and counts all the same. */
-TEST(test_what_is_passed_on_takes_longer)
+TEST(test_what_is_passed_on_takes_longer, struct fixture *f)
 {
-	struct fixture *f = *state;
 	const struct history_sample *s;
 
 	/* Nothing is known of the link yet. */

@@ -128,10 +128,8 @@ static int merge(struct files *f, int n)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_merge)
+TEST(test_merge, struct files *f)
 {
-	struct files *f = *state;
-
 	assert_true(trees_in(f->a, 10) > 0);
 	assert_int_equal(trees_in(f->a, 20), 0);
 	for (int n = 2; n <= 4; n++) {
@@ -146,9 +144,8 @@ TEST(test_merge)
 	assert_int_equal(trees_in(f->out, 20), trees_in(f->b, 20));
 }
 
-TEST(test_refused)
+TEST(test_refused, struct files *f)
 {
-	struct files *f = *state;
 	struct stat st;
 	size_t len;
 	FREED char *data = get(f->b, &len);

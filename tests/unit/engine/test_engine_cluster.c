@@ -60,9 +60,8 @@ static long long keys_of(struct redis *r)
 }
 
 /* One URL is enough; the nodes say the rest. */
-TEST(test_all_slots)
+TEST(test_all_slots, struct story *s)
 {
-	struct story *s = *state;
 	char key[16];
 
 	farm_open(&s->w);
@@ -86,10 +85,8 @@ TEST(test_all_slots)
 }
 
 /* By all addresses, a path and replicas among them: each is known once. */
-TEST(test_seeds)
+TEST(test_seeds, struct story *s)
 {
-	struct story *s = *state;
-
 	farm_open(&s->w);
 	farm_url(&s->w, redis_path_url(s->nodes[1]));
 	for (int i = 0; i < REDIS_NODES; i += 2)
@@ -118,9 +115,8 @@ static struct redis *owner(struct story *s, unsigned slot)
 
 /* While a slot moves, its keys are here or there (ASK); afterwards all there
  * (MOVED). */
-TEST(test_moving_slot)
+TEST(test_moving_slot, struct story *s)
 {
-	struct story *s = *state;
 	const char *key = "ff:1";
 	unsigned slot = crc16_slot(key, strlen(key));
 	struct redis *from = owner(s, slot);
@@ -170,9 +166,8 @@ static bool all_answer(void *arg)
 	return true;
 }
 
-TEST(test_master_dies)
+TEST(test_master_dies, struct story *s)
 {
-	struct story *s = *state;
 	struct question q;
 	unsigned slot = crc16_slot("ff:2", 4);
 	struct redis *dead = owner(s, slot);
@@ -194,9 +189,8 @@ TEST(test_master_dies)
 
 /* ---- removal ----------------------------------------------------------- */
 
-TEST(test_flush)
+TEST(test_flush, struct story *s)
 {
-	struct story *s = *state;
 	struct flushed f = {0};
 
 	farm_until(&s->w, has_all_masters, &s->w);

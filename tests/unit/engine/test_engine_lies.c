@@ -92,10 +92,9 @@ TEST(test_refuses_later)
 }
 
 /* Without rights to INFO, COMMAND and CLUSTER it is asked all the same. */
-TEST(test_few_rights)
+TEST(test_few_rights, struct lies *l)
 {
 	static const char noperm[] = "-NOPERM this user has no permissions\r\n";
-	struct lies *l = *state;
 
 	fake_say_text(l->fake, "INFO", noperm);
 	fake_say_text(l->fake, "COMMAND INFO", noperm);
@@ -115,11 +114,10 @@ TEST(test_few_rights)
 
 /* It says that it is down again while it is greeted: it is greeted once more,
  * and the answers to both greetings come. */
-TEST(test_greetings_overlap)
+TEST(test_greetings_overlap, struct lies *l)
 {
 	static const char down[] = "-CLUSTERDOWN Hash slot not served\r\n";
 	static const char info[] = "$22\r\nredis_version:7.0.15\r\n\r\n";
-	struct lies *l = *state;
 	struct question q[2];
 	unsigned asked;
 
@@ -142,9 +140,8 @@ TEST(test_greetings_overlap)
 	assert_int_equal(fake_connections(l->fake), 1);
 }
 
-TEST(test_password)
+TEST(test_password, struct lies *l)
 {
-	struct lies *l = *state;
 	static char path[] = "/tmp/test_engine.XXXXXX", none[] = "/none/at/all";
 	int fd = mkstemp(path);
 
@@ -197,10 +194,8 @@ TEST(test_strangers)
 	}
 }
 
-TEST(test_silence)
+TEST(test_silence, struct lies *l)
 {
-	struct lies *l = *state;
-
 	fake_hang(l->fake, true);
 	lies_begin(l);
 	assert_int_equal(farm_state(&l->w), ENGINE_CONNECTING);
@@ -210,10 +205,8 @@ TEST(test_silence)
 	lies_recover(l);
 }
 
-TEST(test_closes_at_once)
+TEST(test_closes_at_once, struct lies *l)
 {
-	struct lies *l = *state;
-
 	fake_greet_with(l->fake, "+", 1);
 	fake_cut_after(l->fake, 1);
 	lies_begin(l);
@@ -221,9 +214,8 @@ TEST(test_closes_at_once)
 	lies_recover(l);
 }
 
-TEST(test_nobody_listens)
+TEST(test_nobody_listens, struct lies *l)
 {
-	struct lies *l = *state;
 	struct fake_engine *gone = fake_new(l->w.base);
 
 	lies_set_url(l, fake_url(gone));
@@ -359,14 +351,13 @@ TEST(test_large_lies)
 }
 
 /* Each byte of a reply comes alone. */
-TEST(test_byte_by_byte)
+TEST(test_byte_by_byte, struct lies *l)
 {
 	static const struct {
 		const char *reply, *value;
 	} whole[] = {
 	    {"$20\r\n12345678901234567890\r\n", "12345678901234567890"},
 	    {"$0\r\n\r\n", ""}, {"$-1\r\n", NULL}};
-	struct lies *l = *state;
 
 	lies_begin_up(l);
 	fake_say(l->fake, "GET", NULL, 0);
@@ -392,9 +383,8 @@ TEST(test_byte_by_byte)
 }
 
 /* The largest value that may be, and one byte more. */
-TEST(test_largest_value)
+TEST(test_largest_value, struct lies *l)
 {
-	struct lies *l = *state;
 	FREED char *text = malloc(ENGINE_VALUE_MAX + 100);
 	size_t head = (size_t)sprintf(text, "$%d\r\n", ENGINE_VALUE_MAX);
 	struct question q;
@@ -455,11 +445,10 @@ TEST(test_more_behind_lie)
 }
 
 /* The first byte of an answer comes with the end of a large one. */
-TEST(test_large_and_first_byte)
+TEST(test_large_and_first_byte, struct lies *l)
 {
 	static char text[256 << 10];
 	static const char rest[] = "2\r\nhi\r\n$-1\r\n";
-	struct lies *l = *state;
 	struct question q[3];
 	int len = sprintf(text, "$%d\r\n%0*d\r\n$", 200 << 10, 200 << 10, 7);
 
@@ -478,12 +467,11 @@ TEST(test_large_and_first_byte)
 
 /* While much comes from the engine at once, the loop serves others in between.
  */
-TEST(test_shares_the_loop)
+TEST(test_shares_the_loop, struct lies *l)
 {
 	enum { BYTES = 320 << 10 };
 	static char text[BYTES + 100];
 	int len = sprintf(text, "$%d\r\n%0*d\r\n", BYTES, BYTES, 7);
-	struct lies *l = *state;
 	ENDS_BY(question_free) struct question q;
 	unsigned turns = 0;
 

@@ -127,19 +127,16 @@ static size_t count_nodes(struct pair *p)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_one_node)
+TEST(test_one_node, struct pair *p)
 {
-	struct pair *p = *state;
-
 	begin_up(p);
 	assert_null(ask(p, "key"));
 	assert_int_equal(count_nodes(p), 1);
 }
 
 /* It is connected to a node for the first time; no question waits meanwhile. */
-TEST(test_moved)
+TEST(test_moved, struct pair *p)
 {
-	struct pair *p = *state;
 	char *value;
 
 	begin_up(p);
@@ -158,9 +155,8 @@ TEST(test_moved)
 	assert_int_equal(farm_status(&p->w).redirects, 1);
 }
 
-TEST(test_ask)
+TEST(test_ask, struct pair *p)
 {
-	struct pair *p = *state;
 	char *value;
 
 	begin_up(p);
@@ -177,9 +173,8 @@ TEST(test_ask)
 }
 
 /* Each says that the other has it. */
-TEST(test_circle)
+TEST(test_circle, struct pair *p)
 {
-	struct pair *p = *state;
 	char to_a[96];
 	unsigned before;
 
@@ -197,9 +192,8 @@ TEST(test_circle)
 }
 
 /* However often it says so, a map is asked for now and then only. */
-TEST(test_moved_storm)
+TEST(test_moved_storm, struct pair *p)
 {
-	struct pair *p = *state;
 	FREED struct question *q = calloc(1000, sizeof(*q));
 
 	begin_up(p);
@@ -214,7 +208,7 @@ TEST(test_moved_storm)
 	assert_in_range(fake_asked(p->a, "CLUSTER SLOTS"), 5, 30);
 }
 
-TEST(test_bad_redirects)
+TEST(test_bad_redirects, struct pair *p)
 {
 	static const char *const lies[] = {"-MOVED \r\n", "-MOVED x y\r\n",
 	    "-MOVED 1\r\n", "-MOVED 16384 127.0.0.1:1\r\n",
@@ -223,7 +217,6 @@ TEST(test_bad_redirects)
 	    "-MOVED 1 :\r\n", "-MOVED 99999999999999999999 a:1\r\n",
 	    "-MOVED 1 127.0.0.1\r\n", "-ASK 1 \x01\x02:5\r\n", "-ASK :::\r\n",
 	    "-TRYAGAIN Multiple keys\r\n", "-CROSSSLOT Keys\r\n"};
-	struct pair *p = *state;
 
 	begin_up(p);
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
@@ -267,10 +260,9 @@ TEST(test_bad_maps)
 }
 
 /* A slot each for so many nodes, of which none is there. */
-TEST(test_too_many_nodes)
+TEST(test_too_many_nodes, struct pair *p)
 {
 	enum { NODES = 400, SIZE = 80 };
-	struct pair *p = *state;
 	FREED char *map = malloc(NODES * SIZE + 32);
 	size_t len = (size_t)sprintf(map, "*%d\r\n", NODES + 1);
 
@@ -293,9 +285,8 @@ TEST(test_too_many_nodes)
 }
 
 /* Other nodes in each map. */
-TEST(test_maps_that_change)
+TEST(test_maps_that_change, struct pair *p)
 {
-	struct pair *p = *state;
 	char map[256];
 
 	begin_up(p);
@@ -313,9 +304,8 @@ TEST(test_maps_that_change)
 }
 
 /* Another one answers for it while it is away. */
-TEST(test_node_goes)
+TEST(test_node_goes, struct pair *p)
 {
-	struct pair *p = *state;
 	char *value;
 
 	farm_url(&p->w, fake_url(p->b));
@@ -367,10 +357,9 @@ static void held_begin(struct pair *p, struct fake_engine *f[NODES], char *map,
 
 /* Many of them send nearly all of a large value, and then nothing: what is held
  * of that is bounded. */
-TEST(test_held)
+TEST(test_held, struct pair *p)
 {
 	enum { PART = 16 << 20 };
-	struct pair *p = *state;
 	struct fake_engine *f[NODES];
 	struct question q[NODES];
 	char *map = malloc(4096), *part = malloc(PART), ids[NODES][64];

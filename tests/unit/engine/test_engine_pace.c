@@ -13,9 +13,8 @@ FIXTURE(lies_open, lies_close);
 
 /* ---- an honest one ----------------------------------------------------- */
 
-TEST(test_get_and_put)
+TEST(test_get_and_put, struct lies *l)
 {
-	struct lies *l = *state;
 	struct engine_status st;
 	char *value;
 
@@ -50,9 +49,8 @@ TEST(test_get_and_put)
 	assert_false(st.cluster);
 }
 
-TEST(test_cancel_and_free)
+TEST(test_cancel_and_free, struct lies *l)
 {
-	struct lies *l = *state;
 	struct question cancelled, waiting;
 
 	lies_begin_up(l);
@@ -72,9 +70,8 @@ TEST(test_cancel_and_free)
 }
 
 /* Each answer belongs to its question, late ones too. */
-TEST(test_order)
+TEST(test_order, struct lies *l)
 {
-	struct lies *l = *state;
 	struct question q[20];
 
 	lies_begin_up(l);
@@ -89,9 +86,8 @@ TEST(test_order)
 	}
 }
 
-TEST(test_round_trip)
+TEST(test_round_trip, struct lies *l)
 {
-	struct lies *l = *state;
 	static char large[200000];
 	int head = snprintf(large, sizeof(large), "$131072\r\n");
 	uint64_t srtt_us, large_us;
@@ -131,9 +127,8 @@ TEST(test_round_trip)
 
 /* ---- slowness ---------------------------------------------------------- */
 
-TEST(test_deadline)
+TEST(test_deadline, struct lies *l)
 {
-	struct lies *l = *state;
 	struct question q[3];
 
 	lies_begin_up(l);
@@ -158,9 +153,8 @@ TEST(test_deadline)
 }
 
 /* An engine that has owed an answer for long is not asked more. */
-TEST(test_owes_an_answer)
+TEST(test_owes_an_answer, struct lies *l)
 {
-	struct lies *l = *state;
 	struct question q[4];
 
 	lies_begin_up(l);
@@ -184,9 +178,8 @@ TEST(test_owes_an_answer)
 }
 
 /* A job asks again and again: few of its questions wait for nothing. */
-TEST(test_hang)
+TEST(test_hang, struct lies *l)
 {
-	struct lies *l = *state;
 	unsigned waited = 0, connections = fake_connections(l->fake);
 	ENDS_BY(question_free) struct question q;
 
@@ -213,9 +206,8 @@ TEST(test_hang)
 }
 
 /* It is connected to anew, and what is silent then is no better. */
-TEST(test_long_hang)
+TEST(test_long_hang, struct lies *l)
 {
-	struct lies *l = *state;
 	unsigned connections;
 	struct question q;
 
@@ -233,9 +225,8 @@ TEST(test_long_hang)
 }
 
 /* Late each time: it is asked less and less, until it is in time. */
-TEST(test_always_late)
+TEST(test_always_late, struct lies *l)
 {
-	struct lies *l = *state;
 	unsigned waited = 0;
 	struct question q;
 
@@ -256,9 +247,8 @@ TEST(test_always_late)
 }
 
 /* A long hiccup must not be believed for long. */
-TEST(test_estimate_recovers)
+TEST(test_estimate_recovers, struct lies *l)
 {
-	struct lies *l = *state;
 	struct question q;
 
 	lies_begin_up(l);
@@ -272,9 +262,8 @@ TEST(test_estimate_recovers)
 
 /* ---- bounds of what is asked and put ----------------------------------- */
 
-TEST(test_many_asks)
+TEST(test_many_asks, struct lies *l)
 {
-	struct lies *l = *state;
 	FREED struct question *q = calloc(2000, sizeof(*q));
 	unsigned asked = 0, answers = 0;
 
@@ -291,10 +280,9 @@ TEST(test_many_asks)
 	lies_recover(l);
 }
 
-TEST(test_backlog)
+TEST(test_backlog, struct lies *l)
 {
 	enum { EACH = 1 << 20 };
-	struct lies *l = *state;
 	struct engine_key key = farm_key("key");
 	FREED char *value = calloc(1, ENGINE_VALUE_MAX + 1);
 	unsigned put = 0;
@@ -318,9 +306,8 @@ TEST(test_backlog)
 }
 
 /* A question waits behind one value at most. */
-TEST(test_questions_go_first)
+TEST(test_questions_go_first, struct lies *l)
 {
-	struct lies *l = *state;
 	struct engine_key key = farm_key("key");
 	FREED char *value = calloc(1, 1 << 20);
 	struct question q;
@@ -338,9 +325,8 @@ TEST(test_questions_go_first)
 	assert_int_equal(fake_asked(l->fake, "SET"), 3);
 }
 
-TEST(test_full)
+TEST(test_full, struct lies *l)
 {
-	struct lies *l = *state;
 	unsigned tried = 0;
 
 	lies_begin_up(l);
@@ -369,9 +355,8 @@ TEST(test_full)
 
 /* ---- removal ----------------------------------------------------------- */
 
-TEST(test_flush)
+TEST(test_flush, struct lies *l)
 {
-	struct lies *l = *state;
 	struct flushed f = {0};
 
 	lies_begin_up(l);
@@ -421,10 +406,9 @@ TEST(test_flush_lies)
 
 /* Of a page with more keys than anybody asked for, none is removed: each would
  * be a command that waits. */
-TEST(test_flush_large_page)
+TEST(test_flush_large_page, struct lies *l)
 {
 	enum { KEYS = 200000 };
-	struct lies *l = *state;
 	FREED char *text = malloc(64 + KEYS * 11);
 	size_t len = (size_t)sprintf(text, "*2\r\n$1\r\n0\r\n*%d\r\n", KEYS);
 	struct flushed f = {0};
@@ -442,9 +426,8 @@ TEST(test_flush_large_page)
 	lies_recover(l);
 }
 
-TEST(test_flush_ends_early)
+TEST(test_flush_ends_early, struct lies *l)
 {
-	struct lies *l = *state;
 	struct flushed f = {0};
 
 	lies_begin_up(l);

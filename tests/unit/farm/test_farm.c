@@ -53,10 +53,8 @@ FIXTURE(begin_pair, end_pair);
 
 /* ---- data -------------------------------------------------------------- */
 
-TEST(test_data)
+TEST(test_data, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, BIG);
 	until_published(&p->a, 'd', 5);
 	assert_int_equal(fake_count_of('d'), 5);
@@ -71,10 +69,8 @@ TEST(test_data)
 }
 
 /* Pieces that came one after the other are one value. */
-TEST(test_pieces)
+TEST(test_pieces, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, CELL, 20000);
 	say_read(&p->a, 5, CELL + 20000, 20000);
 	until_published(&p->a, 'd', 1);
@@ -86,10 +82,8 @@ TEST(test_pieces)
 
 /* … and so are those with a gap between them, as of a file that is mapped into
  * memory; what comes later goes with what the engine has. */
-TEST(test_gaps)
+TEST(test_gaps, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, CELL, 8192);
 	say_read(&p->a, 5, CELL + 20480, 4096);
 	until_published(&p->a, 'd', 1);
@@ -107,7 +101,7 @@ TEST(test_gaps)
 }
 
 /* A value that its key fits, and whose pieces make no sense. */
-TEST(test_bad_pieces)
+TEST(test_bad_pieces, struct pair *p)
 {
 	static const uint64_t bad[][4] = {{CELL, 100, CELL + 50, 100},
 	    {CELL + 200, 100, CELL, 100}, {0, 100, CELL, 100},
@@ -115,7 +109,6 @@ TEST(test_bad_pieces)
 	    {CELL, 100, CELL + 100, UINT64_MAX},
 	    {UINT64_MAX - 50, 100, CELL, 100}};
 	enum { LEN = PIECE_HEAD + 100 };
-	struct pair *p = *state;
 	nfs3_fh fh = fh_of("big");
 	struct data_version v;
 	struct farm_key key;
@@ -142,10 +135,8 @@ TEST(test_bad_pieces)
 }
 
 /* The engine has lost all that it had: it is given what comes anew. */
-TEST(test_engine_begins_anew)
+TEST(test_engine_begins_anew, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	fake_clear();
@@ -156,20 +147,16 @@ TEST(test_engine_begins_anew)
 }
 
 /* What is not firm may be of another moment: nobody else may have it. */
-TEST(test_not_firm)
+TEST(test_not_firm, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_big(&p->a, 5);
 	say_read(&p->a, 5, 0, BIG);
 	until_quiet(&p->a);
 	assert_int_equal(fake_count_of('d'), 0);
 }
 
-TEST(test_other_version)
+TEST(test_other_version, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, BIG);
 	until_published(&p->a, 'd', 5);
 	say_big(&p->b, 6);
@@ -178,10 +165,8 @@ TEST(test_other_version)
 }
 
 /* The file changes while the engine is being asked. */
-TEST(test_changes_meanwhile)
+TEST(test_changes_meanwhile, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, BIG);
 	until_published(&p->a, 'd', 5);
 	say_big(&p->b, 5);
@@ -193,10 +178,8 @@ TEST(test_changes_meanwhile)
 }
 
 /* All is forgotten while the engine is being asked. */
-TEST(test_flushed_meanwhile)
+TEST(test_flushed_meanwhile, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, BIG);
 	until_published(&p->a, 'd', 5);
 	say_big(&p->b, 5);
@@ -206,9 +189,8 @@ TEST(test_flushed_meanwhile)
 	assert_int_equal(stats_of(&p->b.fx).extents, 0);
 }
 
-TEST(test_unknown_version)
+TEST(test_unknown_version, struct pair *p)
 {
-	struct pair *p = *state;
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("dir"), .name = fh_of("big")}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -235,9 +217,8 @@ static bool brings_changed(struct pair *p)
 	       read_big(&p->b, 5, 0, FIRST) != CACHED_MISS;
 }
 
-TEST(test_flipped)
+TEST(test_flipped, struct pair *p)
 {
-	struct pair *p = *state;
 	struct fake_value *v;
 
 	say_firm(&p->a, 5, 0, FIRST);
@@ -248,10 +229,8 @@ TEST(test_flipped)
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 1);
 }
 
-TEST(test_cut)
+TEST(test_cut, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	fake_find('d', 0)->len /= 2;
@@ -259,10 +238,8 @@ TEST(test_cut)
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 1);
 }
 
-TEST(test_empty)
+TEST(test_empty, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	fake_find('d', 0)->len = 0;
@@ -270,9 +247,8 @@ TEST(test_empty)
 }
 
 /* Values under each other's keys. */
-TEST(test_swapped)
+TEST(test_swapped, struct pair *p)
 {
-	struct pair *p = *state;
 	struct fake_value *x, *y, z;
 
 	say_firm(&p->a, 5, 0, BIG);
@@ -293,9 +269,8 @@ TEST(test_swapped)
 }
 
 /* The value of an older version in the place of the present one. */
-TEST(test_replayed)
+TEST(test_replayed, struct pair *p)
 {
-	struct pair *p = *state;
 	struct fake_value *old, *now;
 
 	say_firm(&p->a, 5, 0, FIRST);
@@ -313,10 +288,8 @@ TEST(test_replayed)
 }
 
 /* Another key file is another farm. */
-TEST(test_wrong_key)
+TEST(test_wrong_key, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	end_farm(&p->b);
@@ -325,10 +298,8 @@ TEST(test_wrong_key)
 	assert_false(brings_changed(p));
 }
 
-TEST(test_other_server)
+TEST(test_other_server, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	end_farm(&p->b);
@@ -339,9 +310,8 @@ TEST(test_other_server)
 /* ---- rights ------------------------------------------------------------ */
 
 /* The bytes are there, and go to nobody whom the server has not let in. */
-TEST(test_denied)
+TEST(test_denied, struct pair *p)
 {
-	struct pair *p = *state;
 	fattr3 a = big_attr(5);
 
 	say_firm(&p->a, 5, 0, BIG);
@@ -358,10 +328,8 @@ TEST(test_denied)
 
 /* ---- an engine that is of no use --------------------------------------- */
 
-TEST(test_asked_once)
+TEST(test_asked_once, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_big(&p->b, 5);
 	assert_false(brings(&p->b, 0, FIRST));
 	/* The other question is who else is there. */
@@ -372,9 +340,8 @@ TEST(test_asked_once)
 
 /* Where the farm has had nothing for long, nobody waits for it; but now and
  * then it is asked beside the server, which tells when it has something. */
-TEST(test_barren)
+TEST(test_barren, struct pair *p)
 {
-	struct pair *p = *state;
 	uint64_t before;
 
 	say_firm(&p->a, 5, 0, FIRST);
@@ -393,10 +360,8 @@ TEST(test_barren)
 	assert_int_equal(ask(&p->b, 0, FIRST), FARM_ASKED);
 }
 
-TEST(test_hangs)
+TEST(test_hangs, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	until_published(&p->a, 'd', 1);
 	fake_hangs = true;
@@ -411,9 +376,8 @@ static void on_done(struct fetch_watch *watch)
 }
 
 /* Others find the claim, and hear of its end. */
-TEST(test_claim)
+TEST(test_claim, struct pair *p)
 {
-	struct pair *p = *state;
 	bool told = false;
 	struct fetch_watch watch = {.on_done = on_done, .ctx = &told};
 	nfs3_fh fh = fh_of("big");
@@ -434,9 +398,8 @@ TEST(test_claim)
 }
 
 /* What nobody waits for leaves room on the way from the engine. */
-TEST(test_busy)
+TEST(test_busy, struct pair *p)
 {
-	struct pair *p = *state;
 	struct node *big;
 	unsigned asked = 0;
 

@@ -79,10 +79,8 @@ static enum cached_verdict look_up(struct farm_machine *m, const char *name)
 
 FIXTURE(begin_pair, end_pair);
 
-TEST(test_listing)
+TEST(test_listing, struct pair *p)
 {
-	struct pair *p = *state;
-
 	publish_list(&p->a);
 	say_dir_rights(&p->b, 10, ACCESS_ALL);
 	say_pathconf(p->b.w, true);
@@ -97,10 +95,8 @@ TEST(test_listing)
 	assert_int_equal(look_up(&p->b, "four"), CACHED_MISS);
 }
 
-TEST(test_listing_of_others)
+TEST(test_listing_of_others, struct pair *p)
 {
-	struct pair *p = *state;
-
 	publish_list(&p->a);
 	be_somebody_else(p->b.w);
 	say_dir_rights(&p->b, 10, ACCESS_ALL);
@@ -111,10 +107,8 @@ TEST(test_listing_of_others)
 
 /* Where the farm had no listings for long, it is asked for one beside the
  * server; one that it has is asked for as before then. */
-TEST(test_listing_barren)
+TEST(test_listing_barren, struct pair *p)
 {
-	struct pair *p = *state;
-
 	publish_list(&p->a);
 	say_dir_rights(&p->b, 10, ACCESS_ALL);
 	be_alone(&p->b);
@@ -125,20 +119,16 @@ TEST(test_listing_barren)
 	assert_true(brings_list(&p->b));
 }
 
-TEST(test_listing_changed)
+TEST(test_listing_changed, struct pair *p)
 {
-	struct pair *p = *state;
-
 	publish_list(&p->a);
 	say_dir_rights(&p->b, 11, ACCESS_ALL);
 	assert_false(brings_list(&p->b));
 }
 
 /* A change of our own came after what confirmed the version. */
-TEST(test_listing_after_change)
+TEST(test_listing_after_change, struct pair *p)
 {
-	struct pair *p = *state;
-
 	publish_list(&p->a);
 	say_dir_rights(&p->b, 10, ACCESS_ALL);
 	assert_int_equal(farm_ask_listing(p->b.server, node_of(p->b.w, "dir"),

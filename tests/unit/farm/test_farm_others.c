@@ -64,10 +64,8 @@ static void until_waiting(struct farm_machine *m)
 FIXTURE(begin_pair, end_pair);
 
 /* The second one waits for what the first one fetches. */
-TEST(test_one_fetches)
+TEST(test_one_fetches, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	assert_int_equal(ask(&p->b), FARM_ASKED);
@@ -81,10 +79,8 @@ TEST(test_one_fetches)
 }
 
 /* It does not come: then the server is asked. */
-TEST(test_in_vain)
+TEST(test_in_vain, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	assert_int_equal(ask(&p->b), FARM_ASKED);
@@ -94,10 +90,8 @@ TEST(test_in_vain)
 }
 
 /* After many waits in vain, only one mark in sixteen is waited for. */
-TEST(test_marks_that_lie)
+TEST(test_marks_that_lie, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	p->b.server->others.vain = 100;
@@ -110,10 +104,8 @@ TEST(test_marks_that_lie)
 }
 
 /* Nobody waits for itself. */
-TEST(test_own_mark)
+TEST(test_own_mark, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	memset(p->a.server->absent, 0, sizeof(p->a.server->absent));
@@ -123,10 +115,8 @@ TEST(test_own_mark)
 }
 
 /* Whoever is alone leaves no marks; but the next one hears of it. */
-TEST(test_alone)
+TEST(test_alone, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_big(&p->a, 5);
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->a), FARM_ASKED);
@@ -142,10 +132,8 @@ TEST(test_alone)
 }
 
 /* A mark never stands in the way of what is there. */
-TEST(test_value_stays)
+TEST(test_value_stays, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	say_read(&p->a, 5, 0, FIRST);
@@ -158,10 +146,8 @@ TEST(test_value_stays)
 }
 
 /* What will not be published is not marked: the version was seen just now. */
-TEST(test_not_firm)
+TEST(test_not_firm, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	say_big(&p->a, 6);
 	send_read(&p->a);
@@ -172,9 +158,8 @@ TEST(test_not_firm)
 }
 
 /* No file is longer; the numbers of cells go on behind its end. */
-TEST(test_longest_file)
+TEST(test_longest_file, struct pair *p)
 {
-	struct pair *p = *state;
 	fattr3 a = big_attr(5);
 	const union nfs_args args = {.read = {.file = fh_of("big"),
 					 .offset = UINT64_MAX - 100,
@@ -190,9 +175,8 @@ TEST(test_longest_file)
 }
 
 /* The beginning of a listing says that the rest will come. */
-TEST(test_listing)
+TEST(test_listing, struct pair *p)
 {
-	struct pair *p = *state;
 	fattr3 dir = attr_of(NF3DIR, 1, 10);
 	union nfs_args args = {.readdirplus = {.dir = fh_of("dir"),
 				   .cookie = 5,
@@ -212,10 +196,8 @@ TEST(test_listing)
 }
 
 /* The server goes, as by a reload. */
-TEST(test_ends_while_it_waits)
+TEST(test_ends_while_it_waits, struct pair *p)
 {
-	struct pair *p = *state;
-
 	meet(p);
 	mark(&p->a);
 	assert_int_equal(ask(&p->b), FARM_ASKED);

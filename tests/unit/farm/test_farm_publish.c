@@ -38,10 +38,8 @@ static void read_cells(struct farm_machine *m)
 FIXTURE(begin, end);
 
 /* While replies come, a job waits for the next one. */
-TEST(test_behind_the_job)
+TEST(test_behind_the_job, struct pair *p)
 {
-	struct pair *p = *state;
-
 	read_cells(&p->a);
 	assert_int_equal(fake_count_of('d'), 0);
 	vclock_pass(300 * MS);
@@ -49,10 +47,8 @@ TEST(test_behind_the_job)
 }
 
 /* A long job publishes while it goes on. */
-TEST(test_in_a_long_job)
+TEST(test_in_a_long_job, struct pair *p)
 {
-	struct pair *p = *state;
-
 	say_firm(&p->a, 5, 0, FIRST);
 	for (uint32_t i = 0; i < 29; i++) {
 		vclock_pass(100 * MS);
@@ -67,10 +63,8 @@ TEST(test_in_a_long_job)
 }
 
 /* Other machines may be waiting. */
-TEST(test_others_are_there)
+TEST(test_others_are_there, struct pair *p)
 {
-	struct pair *p = *state;
-
 	p->a.server->others.seen_us = clock_now_us();
 	read_cells(&p->a);
 	assert_int_equal(fake_count_of('d'), CELLS - 1);

@@ -293,9 +293,8 @@ static void must_load(struct folder *f)
 
 FIXTURE(folder_begin, folder_end);
 
-TEST(test_file)
+TEST(test_file, struct folder *f)
 {
-	struct folder *f = *state;
 	unsigned char key[SEAL_KEY_FILE_BYTES + 1];
 
 	for (size_t i = 0; i < sizeof(key); i++)
@@ -322,7 +321,7 @@ TEST(test_file)
 	must_refuse(f, "all the same");
 }
 
-TEST(test_digits)
+TEST(test_digits, struct folder *f)
 {
 	static const char *const wrong[] = {
 	    DIGITS "\n\n",
@@ -338,7 +337,6 @@ TEST(test_digits)
 	    "1112131415161718191a1B1C1D1E1f20",
 	    DIGITS DIGITS "\n",
 	};
-	struct folder *f = *state;
 
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
 		put_text(f, wrong[i]);
@@ -349,10 +347,9 @@ TEST(test_digits)
 	must_refuse(f, "all the same");
 }
 
-TEST(test_strange_files)
+TEST(test_strange_files, struct folder *f)
 {
 	static const mode_t modes[] = {0604, 0602, 0644, 0660 | 01};
-	struct folder *f = *state;
 
 	must_refuse(f, "there is no such file");
 	assert_non_null(strstr(f->err, "forefetch farm key"));
@@ -371,9 +368,8 @@ TEST(test_strange_files)
 	assert_int_equal(strlen(f->err), 3);
 }
 
-TEST(test_make_file)
+TEST(test_make_file, struct folder *f)
 {
-	struct folder *f = *state;
 	mode_t old = umask(0777);
 	struct seal *s[2];
 	struct stat st;

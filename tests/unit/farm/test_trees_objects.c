@@ -60,9 +60,8 @@ static struct caches *caches_other(struct world *w, size_t memory_bytes)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_there_and_back)
+TEST(test_there_and_back, struct world *w)
 {
-	struct world *w = *state;
 	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
 	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
@@ -92,9 +91,8 @@ TEST(test_there_and_back)
 }
 
 /* What is known stays as it is. */
-TEST(test_known)
+TEST(test_known, struct world *w)
 {
-	struct world *w = *state;
 	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
 	uint64_t sent_us = attrcache_sent(w->caches->attr, node_of(w, "file"));
@@ -123,9 +121,8 @@ static struct bytetable large_table(struct world *w, uint32_t n)
 }
 
 /* What handles have in common is there once. */
-TEST(test_size)
+TEST(test_size, struct world *w)
 {
-	struct world *w = *state;
 	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
 	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, MANY);
 	struct bytetable_view v;
@@ -140,9 +137,8 @@ TEST(test_size)
 }
 
 /* Cut anywhere, or with any bit flipped: what is read lies inside. */
-TEST(test_damaged)
+TEST(test_damaged, struct world *w)
 {
-	struct world *w = *state;
 	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
 	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, 20);
 	struct bytetable_view v;
@@ -170,9 +166,8 @@ TEST(test_damaged)
 }
 
 /* However many come, a quarter of the memory is for what is learned here. */
-TEST(test_memory)
+TEST(test_memory, struct world *w)
 {
-	struct world *w = *state;
 	struct caches *other = AFTER(caches_free, caches_other(w, 1 << 20));
 	ENDS_BY(bytetable_clear) struct bytetable h = large_table(w, 20000);
 	struct bytetable_view v;
@@ -191,9 +186,8 @@ static void nothing(void *arg, struct node *node)
 }
 
 /* They outlast one pass of the clock's hand, and not a second. */
-TEST(test_sweep)
+TEST(test_sweep, struct world *w)
 {
-	struct world *w = *state;
 	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
 	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
 	struct bytetable_view v;
@@ -210,9 +204,8 @@ TEST(test_sweep)
 }
 
 /* The server does not know it: it is forgotten. */
-TEST(test_stale)
+TEST(test_stale, struct world *w)
 {
-	struct world *w = *state;
 	nfs3_fh fh = fh_of("gone");
 	union nfs_args args = {.access = {.object = fh, .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3ERR_STALE};

@@ -136,9 +136,8 @@ FIXTURE(set_up, tear_down);
 
 /* ---- the way to the bytes --------------------------------------------- */
 
-TEST(test_names)
+TEST(test_names, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "a");
 
 	add(s, 1, "b/c", 8192);
@@ -155,9 +154,8 @@ TEST(test_names)
 }
 
 /* What the LOOKUP of a name brought is not asked for a second time. */
-TEST(test_no_answer)
+TEST(test_no_answer, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 
 	add(s, 1, "refused", 0);
@@ -171,9 +169,8 @@ TEST(test_no_answer)
 }
 
 /* … unless nobody was asked for it. */
-TEST(test_given_up)
+TEST(test_given_up, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 		struct want *want;
 
 	add_files(w, stream(w, ""), 1);
@@ -184,9 +181,8 @@ TEST(test_given_up)
 	assert_null(queue_next(w->pf.queue));
 }
 
-TEST(test_order)
+TEST(test_order, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, stream(w, ""), 40);
 	char name[16];
 
@@ -199,9 +195,8 @@ TEST(test_order)
 
 /* The later ones are nearer by then, and go behind those that wait all the
  * same. */
-TEST(test_order_while_reading)
+TEST(test_order_while_reading, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, stream(w, ""), 60);
 	char name[16];
 
@@ -218,9 +213,8 @@ TEST(test_order_while_reading)
 }
 
 /* All of a file, by chunks; its size was not known when the hint came. */
-TEST(test_whole_file)
+TEST(test_whole_file, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f"};
 
@@ -237,9 +231,8 @@ TEST(test_whole_file)
 
 /* ---- the reader ------------------------------------------------------- */
 
-TEST(test_reader)
+TEST(test_reader, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, stream(w, ""), 40);
 
 	read_at(w, 1001, "f5", 0);
@@ -259,9 +252,8 @@ TEST(test_reader)
 }
 
 /* One read far ahead may be readahead of the client; two are not. */
-TEST(test_far)
+TEST(test_far, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, stream(w, ""), 48);
 
 	read_at(w, 1000, "f30", 0);
@@ -277,9 +269,8 @@ TEST(test_far)
 }
 
 /* The reader is there before it is known where that is. */
-TEST(test_reader_first)
+TEST(test_reader_first, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 
 	add(s, 1, "a", 0);
@@ -300,9 +291,8 @@ TEST(test_reader_first)
 }
 
 /* Of a file that is hinted as a whole, what is behind the reader. */
-TEST(test_reader_inside)
+TEST(test_reader_inside, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f0"};
 
@@ -317,9 +307,8 @@ TEST(test_reader_inside)
 }
 
 /* One READ may be as long as many hints. */
-TEST(test_long_reads)
+TEST(test_long_reads, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 	struct predictor_obs obs = {.kind = PREDICTOR_READ,
 	    .uid = 1000,
@@ -341,9 +330,8 @@ TEST(test_long_reads)
 	assert_int_equal(told(s).reached, 200);
 }
 
-TEST(test_cancel)
+TEST(test_cancel, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, hint_world_stream(w, ""), 20);
 	struct hint again = {.seq = 100, .path = "f0"};
 
@@ -361,9 +349,8 @@ TEST(test_cancel)
 	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
-TEST(test_unused)
+TEST(test_unused, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = add_files(w, stream(w, ""), 2);
 
 	expect_bytes(w, "f0", 0, BYTES);
@@ -380,9 +367,8 @@ TEST(test_unused)
 }
 
 /* One that is longer than what may be ahead is not waited for for ever. */
-TEST(test_long)
+TEST(test_long, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 	struct hint h = {.seq = 1, .path = "f"};
 	uint64_t at = 0;
@@ -407,9 +393,8 @@ TEST(test_long)
 
 /* ---- bounds ----------------------------------------------------------- */
 
-TEST(test_ahead)
+TEST(test_ahead, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = stream(w, "");
 	struct want *want;
 	struct hint h = {.path = "f0"};
@@ -438,9 +423,8 @@ TEST(test_ahead)
 	assert_true(want->wish.offset == (999 - n) * 1000);
 }
 
-TEST(test_too_many)
+TEST(test_too_many, struct hint_world *w)
 {
-	struct hint_world *w = *state;
 	struct hint_stream *s = hint_world_stream(w, ""), *more[8];
 	struct hint h = {.path = "f", .offset = 1, .length = 1};
 	char path[4000];
@@ -468,10 +452,9 @@ TEST(test_too_many)
 		hint_end(more[i]);
 }
 
-TEST(test_refusals)
+TEST(test_refusals, struct hint_world *w)
 {
 	static const struct user user = {.uid = 1};
-	struct hint_world *w = *state;
 
 	assert_null(hint_world_stream(w, "../x"));
 	assert_int_equal(errno, EINVAL);

@@ -215,9 +215,8 @@ static int price(struct world *w, uint64_t bytes)
 
 FIXTURE(setup, teardown);
 
-TEST(test_price_of_link)
+TEST(test_price_of_link, struct world *w)
 {
-	struct world *w = *state;
 	struct linkest_mark marks[3];
 	int was = price(w, CONFIRM_BYTES);
 
@@ -237,9 +236,8 @@ TEST(test_price_of_link)
 	assert_in_range(price(w, CONFIRM_BYTES), 1, 6);
 }
 
-TEST(test_price_of_waste)
+TEST(test_price_of_waste, struct world *w)
 {
-	struct world *w = *state;
 	struct wish asked = {
 	    .cred = w->cred, .p = 0.5f, .count = 1, .source = NOTE_FROM_HINT};
 	struct wish session = {
@@ -272,10 +270,8 @@ static struct want *add(struct world *w, uint64_t object, float p)
 }
 
 /* Many that are unlikely do not stand before few that are likely. */
-TEST(test_likely_first)
+TEST(test_likely_first, struct world *w)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 100; i++)
 		assert_non_null(add(w, 100 + i, 0.1f));
 	assert_non_null(add(w, 10, 0.9f));
@@ -283,9 +279,8 @@ TEST(test_likely_first)
 }
 
 /* It waits behind all others, and comes back when it is likelier. */
-TEST(test_put_off)
+TEST(test_put_off, struct world *w)
 {
-	struct world *w = *state;
 	struct want *dear;
 
 	dear = add(w, 10, 0.3f);
@@ -303,9 +298,8 @@ TEST(test_put_off)
 }
 
 /* Where there are too many, those make room that are worth least. */
-TEST(test_crowded)
+TEST(test_crowded, struct world *w)
 {
-	struct world *w = *state;
 	struct want *dear;
 
 	for (uint64_t i = 0; i < WANTS_MAX; i++)

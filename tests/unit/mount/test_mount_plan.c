@@ -130,10 +130,8 @@ static void refused(struct host *h, const char *source, const char *options,
 
 FIXTURE(setup, teardown);
 
-TEST(test_new)
+TEST(test_new, struct host *h)
 {
-	struct host *h = *state;
-
 	mounted(h, "nas:/home", "ro");
 	assert_true(h->plan.added);
 	assert_string_equal(h->plan.name, "nas");
@@ -153,10 +151,8 @@ TEST(test_new)
 	assert_false(h->plan.added);
 }
 
-TEST(test_options)
+TEST(test_options, struct host *h)
 {
-	struct host *h = *state;
-
 	mounted(h, "nas:/src", "consistency=frozen,link=wireless,ro");
 	assert_non_null(strstr(h->plan.server_text, "link = wireless\n"));
 	assert_string_equal(h->plan.exports_text,
@@ -182,10 +178,8 @@ TEST(test_options)
 }
 
 /* What a mount that is gone had asked for is nobody's. */
-TEST(test_left)
+TEST(test_left, struct host *h)
 {
-	struct host *h = *state;
-
 	mounted(h, "nas:/src", "consistency=frozen");
 	mounted(h, "nas:/src", "consistency=strict");
 	assert_non_null(strstr(h->plan.exports_text, "consistency = strict"));
@@ -193,10 +187,8 @@ TEST(test_left)
 	assert_string_equal(h->plan.exports_text, "");
 }
 
-TEST(test_somebodys)
+TEST(test_somebodys, struct host *h)
 {
-	struct host *h = *state;
-
 	put(h->etc, "a.conf",
 	    "[server box]\naddress = nas.example.org\nlisten = [::1]:290\n"
 	    "offline = serve\nprefetch = metadata\n"
@@ -221,10 +213,8 @@ TEST(test_somebodys)
 	planned(h, "box:/home", "consistency=strict");
 }
 
-TEST(test_names)
+TEST(test_names, struct host *h)
 {
-	struct host *h = *state;
-
 	put(h->dir, "f.conf",
 	    "[server nas-b]\naddress = other\nlisten = 127.0.0.1:288\n"
 	    "[server fe80--1-eth0]\naddress = x\nlisten = 0.0.0.0:289\n");
@@ -241,10 +231,8 @@ TEST(test_names)
 	assert_false(h->plan.added);
 }
 
-TEST(test_ports)
+TEST(test_ports, struct host *h)
 {
-	struct host *h = *state;
-
 	h->taken = 5;
 	planned(h, "nas:/home", NULL);
 	assert_int_equal(h->plan.port, MOUNT_PORT_FIRST + 5);
@@ -256,10 +244,8 @@ TEST(test_ports)
 }
 
 /* A path may be anything but another section. */
-TEST(test_odd_paths)
+TEST(test_odd_paths, struct host *h)
 {
-	struct host *h = *state;
-
 	mounted(h, "nas:/with blank", "consistency=frozen");
 	assert_non_null(
 	    strstr(h->plan.exports_text, "[export nas:/with blank]\n"));

@@ -134,10 +134,8 @@ static void two_directories(struct test *t)
 
 FIXTURE(setup, teardown);
 
-TEST(tells_names_beside_the_file)
+TEST(tells_names_beside_the_file, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	assert_true(scan(t, 101, "require('./x'); require('./missing');"));
 	assert_non_null(told(t, 102));
@@ -147,10 +145,8 @@ TEST(tells_names_beside_the_file)
 	assert_int_equal(t->n, 1);
 }
 
-TEST(goes_on_when_a_directory_is_listed)
+TEST(goes_on_when_a_directory_is_listed, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	scan(t, 101, "require('./lib/y');");
 	assert_int_equal(t->n, 1);
@@ -162,10 +158,8 @@ TEST(goes_on_when_a_directory_is_listed)
 	assert_non_null(told(t, 10301));
 }
 
-TEST(finds_what_is_above)
+TEST(finds_what_is_above, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	list(t, 103, "y.js z.js");
 	scan(t, 10301, "require('../x');");
@@ -173,10 +167,8 @@ TEST(finds_what_is_above)
 	assert_non_null(told(t, 102));
 }
 
-TEST(finds_what_is_searched)
+TEST(finds_what_is_searched, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	list(t, 7, "alpha.js beta.js");
 	scan(t, 101, "require('alpha');");
@@ -186,10 +178,8 @@ TEST(finds_what_is_searched)
 	assert_non_null(told(t, 701));
 }
 
-TEST(waits_for_rights)
+TEST(waits_for_rights, struct test *t)
 {
-	struct test *t = *state;
-
 	t->forbidden = 103;
 	two_directories(t);
 	list(t, 103, "secret.js z.js");
@@ -201,18 +191,15 @@ TEST(waits_for_rights)
 	assert_non_null(told(t, 10301));
 }
 
-TEST(tells_nothing_to_others)
+TEST(tells_nothing_to_others, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	scan_as(t, 101, "require('./x');", 1, CRED + 1);
 	assert_int_equal(t->n, 0);
 }
 
-TEST(falls_with_each_hop)
+TEST(falls_with_each_hop, struct test *t)
 {
-	struct test *t = *state;
 	float p;
 
 	two_directories(t);
@@ -227,20 +214,16 @@ TEST(falls_with_each_hop)
 	assert_true(told(t, 104)->p >= p);
 }
 
-TEST(does_not_tell_what_was_read)
+TEST(does_not_tell_what_was_read, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	use(t, 102);
 	scan(t, 101, "require('./x');");
 	assert_null(told(t, 102));
 }
 
-TEST(scans_a_version_once)
+TEST(scans_a_version_once, struct test *t)
 {
-	struct test *t = *state;
-
 	two_directories(t);
 	assert_true(scan(t, 101, "require('./x');"));
 	assert_false(scan(t, 101, "require('./x');"));
@@ -302,9 +285,8 @@ TEST(tells_all_of_a_kind_that_does)
 	assert_int_equal(told_of_a_kind(*state, true), 100);
 }
 
-TEST(falls_silent_where_it_does_not_pay)
+TEST(falls_silent_where_it_does_not_pay, struct test *t)
 {
-	struct test *t = *state;
 	struct mention_stats st;
 
 	(void)odds_after(t, 1000, false);
@@ -314,10 +296,8 @@ TEST(falls_silent_where_it_does_not_pay)
 	assert_int_equal(st.used, 0);
 }
 
-TEST(learns_what_is_used_first)
+TEST(learns_what_is_used_first, struct test *t)
 {
-	struct test *t = *state;
-
 	for (uint64_t dir = 1000; dir < 1010; dir++) {
 		list(t, dir, "package.json index.js README");
 		use(t, dir * 100 + 1);
@@ -332,11 +312,10 @@ TEST(learns_what_is_used_first)
 }
 
 /* What nobody reads takes no more bytes than what is read. */
-TEST(keeps_below_demand)
+TEST(keeps_below_demand, struct test *t)
 {
 	struct nameindex_name at[4096];
 	static char text[TOKENS_DATA_MAX];
-	struct test *t = *state;
 	uint64_t bytes = 0;
 	size_t len = 0;
 
@@ -359,10 +338,9 @@ TEST(keeps_below_demand)
 	assert_in_range(bytes, 1, 600000);
 }
 
-TEST(drops_directories_of_too_many_names)
+TEST(drops_directories_of_too_many_names, struct test *t)
 {
 	FREED struct nameindex_name *at = calloc(20000, sizeof(*at));
-	struct test *t = *state;
 	struct mention_stats st;
 
 	for (size_t i = 0; i < 20000; i++)

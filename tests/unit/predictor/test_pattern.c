@@ -101,10 +101,8 @@ static void line(struct world *w, int64_t from, int64_t stride, unsigned n)
 
 FIXTURE(setup, teardown);
 
-TEST(test_backward)
+TEST(test_backward, struct world *w)
 {
-	struct world *w = *state;
-
 	line(w, 1000, -1, 3);
 	assert_int_equal(w->wanted, 0);
 	/* Three equal steps, and not two. */
@@ -120,19 +118,16 @@ TEST(test_backward)
 	assert_int_equal(w->wanted - w->hits, 8);
 }
 
-TEST(test_start_of_file)
+TEST(test_start_of_file, struct world *w)
 {
-	struct world *w = *state;
-
 	line(w, 20, -1, 21);
 	assert_int_equal(w->wanted, 17);
 	assert_int_equal(w->hits, 17);
 }
 
-TEST(test_strides)
+TEST(test_strides, struct world *w)
 {
 	static const int64_t strides[] = {16, -16, 3, -7, 2, 100};
-	struct world *w = *state;
 
 	for (unsigned i = 0; i < 6; i++) {
 		w->reader = 10 + i;
@@ -144,10 +139,8 @@ TEST(test_strides)
 }
 
 /* Blocks of other sizes, and pages that overlap as those of a fault. */
-TEST(test_sizes)
+TEST(test_sizes, struct world *w)
 {
-	struct world *w = *state;
-
 	for (unsigned i = 0; i < 20; i++)
 		read_bytes(w, (uint64_t)(100 - i) * 32 * KIB, 32 * KIB);
 	assert_int_equal(w->hits, 16);
@@ -160,9 +153,8 @@ TEST(test_sizes)
 }
 
 /* It ends at once, and what was told is taken back. */
-TEST(test_break)
+TEST(test_break, struct world *w)
 {
-	struct world *w = *state;
 	unsigned left = 0;
 
 	line(w, 1000, -1, 50);
@@ -177,10 +169,8 @@ TEST(test_break)
 }
 
 /* One left out, two that change places, one twice. */
-TEST(test_jumble)
+TEST(test_jumble, struct world *w)
 {
-	struct world *w = *state;
-
 	line(w, 1000, -1, 20);
 	read_block(w, 979);
 	read_block(w, 980);
@@ -194,20 +184,16 @@ TEST(test_jumble)
 /* ---- forward ---------------------------------------------------------- */
 
 /* A client that reads ahead itself. */
-TEST(test_forward_overlapping)
+TEST(test_forward_overlapping, struct world *w)
 {
-	struct world *w = *state;
-
 	w->overlaps = true;
 	line(w, 0, 1, 200);
 	assert_int_equal(w->wanted, 0);
 }
 
 /* … and one that does not: each read waits for the reply before it. */
-TEST(test_forward_lockstep)
+TEST(test_forward_lockstep, struct world *w)
 {
-	struct world *w = *state;
-
 	line(w, 0, 1, 100);
 	assert_true(w->hits >= 94);
 	assert_int_equal(w->broken, 0);
@@ -226,10 +212,9 @@ static unsigned walk(struct world *w, unsigned n, const unsigned *step)
 	return n * n * n;
 }
 
-TEST(test_volume)
+TEST(test_volume, struct world *w)
 {
 	static const unsigned y[] = {12, 1, 144}, z[] = {144, 1, 12};
-	struct world *w = *state;
 	unsigned all = walk(w, 12, z);
 
 	assert_true(w->hits > all * 97 / 100);
@@ -242,10 +227,8 @@ TEST(test_volume)
 }
 
 /* Two halves of a file by turns, as a butterfly has them. */
-TEST(test_two_streams)
+TEST(test_two_streams, struct world *w)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 100; i++) {
 		read_block(w, i);
 		read_block(w, 2048 + i);
@@ -263,10 +246,9 @@ static uint64_t mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-TEST(test_random)
+TEST(test_random, struct world *w)
 {
 	static const unsigned blocks[] = {3, 8, 64, 4096};
-	struct world *w = *state;
 
 	for (unsigned b = 0; b < 4; b++) {
 		w->reader = 20 + b;
@@ -289,10 +271,8 @@ static void irregular(struct world *w, unsigned n)
 	w->norder = n;
 }
 
-TEST(test_order)
+TEST(test_order, struct world *w)
 {
-	struct world *w = *state;
-
 	irregular(w, 500);
 	for (unsigned i = 0; i < 500; i++)
 		read_bytes(w, w->order[i].offset_bytes, BLOCK);
@@ -301,10 +281,8 @@ TEST(test_order)
 }
 
 /* It goes on behind a part that the reader leaves out. */
-TEST(test_order_left)
+TEST(test_order_left, struct world *w)
 {
-	struct world *w = *state;
-
 	irregular(w, 500);
 	for (unsigned i = 0; i < 500; i++)
 		if (i < 100 || i >= 200)
@@ -314,10 +292,8 @@ TEST(test_order_left)
 }
 
 /* Another run has another order. */
-TEST(test_order_anew)
+TEST(test_order_anew, struct world *w)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < 100; i++)
 		read_block(w, mix(i + 1) % MOST);
 	assert_int_equal(w->hits, 0);
@@ -331,9 +307,8 @@ TEST(test_order_anew)
 /* ---- bounds ----------------------------------------------------------- */
 
 /* More readers than there is room for: each begins anew, nothing is lost. */
-TEST(test_many)
+TEST(test_many, struct world *w)
 {
-	struct world *w = *state;
 	size_t bytes = patterns_memory_bytes(w->ps);
 
 	for (unsigned i = 0; i < 10; i++)
@@ -347,12 +322,11 @@ TEST(test_many)
 }
 
 /* What no sane client asks. */
-TEST(test_extremes)
+TEST(test_extremes, struct world *w)
 {
 	static const uint64_t offsets[] = {0, UINT64_MAX, UINT64_MAX - 1,
 	    INT64_MAX, (uint64_t)INT64_MAX + 1, 1, 4095};
 	static const uint32_t counts[] = {0, 1, UINT32_MAX};
-	struct world *w = *state;
 
 	w->size_bytes = 4000;
 	for (unsigned i = 0; i < 5000; i++)

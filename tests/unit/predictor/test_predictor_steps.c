@@ -70,9 +70,8 @@ static bool is_of(const struct world *w, uint64_t object)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_list)
+TEST(test_list, struct world *w)
 {
-	struct world *w = *state;
 	struct predictor_tree t[8];
 	struct trees_list *l = trees_list_new(w->p, UID, 8);
 	unsigned steps = 0;
@@ -96,9 +95,8 @@ TEST(test_list)
 	trees_list_free(l);
 }
 
-TEST(test_show)
+TEST(test_show, struct world *w)
 {
-	struct world *w = *state;
 	const struct predictor_line *lines;
 	struct predictor_tree t[1];
 	struct trees_show *s;
@@ -121,10 +119,9 @@ TEST(test_show)
 }
 
 /* What comes out can be read, and has but what was there at the beginning. */
-TEST(test_snapshot)
+TEST(test_snapshot, struct world *w)
 {
 	struct predictor_options opt = {.budget_bytes = 4 << 20};
-	struct world *w = *state;
 	struct predictor_snapshot *x = predictor_snapshot_new(w->p);
 	struct predictor *q = AFTER(predictor_free, predictor_new(&opt));
 	struct predictor_tree t[RUNS];
@@ -151,9 +148,8 @@ TEST(test_snapshot)
 }
 
 /* At once, or in steps without anything in between: the same bytes. */
-TEST(test_snapshot_same)
+TEST(test_snapshot_same, struct world *w)
 {
-	struct world *w = *state;
 	struct predictor_snapshot *x;
 	size_t len, again_len;
 	void *data = predictor_export(w->p, &len), *again;
@@ -169,9 +165,8 @@ TEST(test_snapshot_same)
 	free(again);
 }
 
-TEST(test_cleared)
+TEST(test_cleared, struct world *w)
 {
-	struct world *w = *state;
 	struct predictor_snapshot *x = predictor_snapshot_trees(w->p, UID);
 	struct trees_list *l = trees_list_new(w->p, UID, 8);
 	struct predictor_tree t[8];

@@ -80,10 +80,8 @@ FIXTURE(setup, teardown);
 
 /* ---- what is usual ---------------------------------------------------- */
 
-TEST(test_usual)
+TEST(test_usual, struct world *w)
 {
-	struct world *w = *state;
-
 	assert_true(rest_of(w, JS, 40 * KIB) > .8);
 	assert_true(rest_of(w, JS, 128 * KIB) > .7);
 	assert_true(rest_of(w, SO, 30 * MIB) < .1);
@@ -94,29 +92,23 @@ TEST(test_usual)
 
 /* ---- learning --------------------------------------------------------- */
 
-TEST(test_read_whole)
+TEST(test_read_whole, struct world *w)
 {
-	struct world *w = *state;
-
 	read_files(w, JS, 2 * MIB, 100, 10);
 	/* It was whole, so it counts at once. */
 	assert_true(rest_of(w, JS, 2 * MIB) > .85);
 }
 
-TEST(test_read_in_part)
+TEST(test_read_in_part, struct world *w)
 {
-	struct world *w = *state;
-
 	read_files(w, SO, 2 * MIB, 20, 10);
 	be_over(w);
 	assert_true(rest_of(w, SO, 2 * MIB) > .15);
 	assert_true(rest_of(w, SO, 2 * MIB) < .3);
 }
 
-TEST(test_only_beginnings)
+TEST(test_only_beginnings, struct world *w)
 {
-	struct world *w = *state;
-
 	read_files(w, SO, 100 * KIB, 0, 12);
 	be_over(w);
 	assert_true(rest_of(w, SO, 100 * KIB) < .15);
@@ -124,9 +116,8 @@ TEST(test_only_beginnings)
 
 /* What is known of a size is the first guess for a kind that is new; a kind of
  * its own soon knows better. */
-TEST(test_kinds_differ)
+TEST(test_kinds_differ, struct world *w)
 {
-	struct world *w = *state;
 	double before = rest_of(w, JS, 100 * KIB);
 
 	read_files(w, SO, 100 * KIB, 0, 12);
@@ -138,10 +129,8 @@ TEST(test_kinds_differ)
 	assert_true(rest_of(w, SO, 100 * KIB) < .15);
 }
 
-TEST(test_forgets)
+TEST(test_forgets, struct world *w)
 {
-	struct world *w = *state;
-
 	read_files(w, JS, 100 * KIB, 0, 200);
 	be_over(w);
 	assert_true(rest_of(w, JS, 100 * KIB) < .05);
@@ -150,9 +139,8 @@ TEST(test_forgets)
 }
 
 /* It was over, and then was read on: that counts for the same reading. */
-TEST(test_goes_on_later)
+TEST(test_goes_on_later, struct world *w)
 {
-	struct world *w = *state;
 	struct kinds_file files[20];
 
 	for (int i = 0; i < 20; i++) {
@@ -173,9 +161,8 @@ TEST(test_goes_on_later)
 
 /* ---- a file that is being read ---------------------------------------- */
 
-TEST(test_being_read)
+TEST(test_being_read, struct world *w)
 {
-	struct world *w = *state;
 	struct kinds_file f;
 	double begun, on;
 
@@ -193,9 +180,8 @@ TEST(test_being_read)
 }
 
 /* A mapped file: three places of it are news, further ones are not. */
-TEST(test_places)
+TEST(test_places, struct world *w)
 {
-	struct world *w = *state;
 	struct kinds_file f = new_file(w, SO, 8 * MIB);
 
 	assert_true(kinds_seen(w->k, &f, 0, 4 * KIB));
@@ -206,9 +192,8 @@ TEST(test_places)
 }
 
 /* How much of it is read is known, and not a matter of its kind. */
-TEST(test_read_before)
+TEST(test_read_before, struct world *w)
 {
-	struct world *w = *state;
 	struct kinds_file f = new_file(w, JS, 100 * KIB);
 
 	f.read = true;
@@ -228,9 +213,8 @@ TEST(test_read_before)
 
 /* ---- bad input -------------------------------------------------------- */
 
-TEST(test_odd_files)
+TEST(test_odd_files, struct world *w)
 {
-	struct world *w = *state;
 	struct kinds_file f = new_file(w, JS, 0);
 
 	(void)kinds_seen(w->k, &f, 0, FIRST);

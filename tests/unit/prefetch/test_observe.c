@@ -66,9 +66,8 @@ FIXTURE(set_up, tear_down);
 
 /* ---- calls ------------------------------------------------------------ */
 
-TEST(test_lookup_found)
+TEST(test_lookup_found, struct world *w)
 {
-	struct world *w = *state;
 	nfs3_name name = name_of("main.c");
 
 	say_name(w, "main.c", "f", NF3REG);
@@ -86,10 +85,8 @@ TEST(test_lookup_found)
 	assert_int_equal(w->obs.pid, 0);
 }
 
-TEST(test_lookup_directory)
+TEST(test_lookup_directory, struct world *w)
 {
-	struct world *w = *state;
-
 	say_name(w, "sub", "d", NF3DIR);
 	assert_true(ask_name(w, "sub", NFS3_OK));
 	assert_true(w->obs.directory);
@@ -99,9 +96,8 @@ TEST(test_lookup_directory)
 }
 
 /* What a name ends in tells its type, wherever it lies. */
-TEST(test_types)
+TEST(test_types, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t c;
 
 	say_name(w, "a.c", "f", NF3REG);
@@ -126,9 +122,8 @@ TEST(test_types)
 }
 
 /* A name that is not there has a key of its own, of directory and name. */
-TEST(test_lookup_absent)
+TEST(test_lookup_absent, struct world *w)
 {
-	struct world *w = *state;
 	nfs3_name name = name_of("no.h");
 	nfs3_fh dir = fh_of("dir"), other = fh_of("other");
 
@@ -144,9 +139,8 @@ TEST(test_lookup_absent)
 	assert_int_not_equal(w->obs.object, observe_absent(&dir, &name));
 }
 
-TEST(test_lookup_nothing)
+TEST(test_lookup_nothing, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {
 	    .dirop = {.dir = fh_of("unknown"), .name = name_of("a")}};
 
@@ -161,9 +155,8 @@ TEST(test_lookup_nothing)
 	assert_false(ask(w, NFSPROC3_LOOKUP, &args, NFS3ERR_NOENT));
 }
 
-TEST(test_object)
+TEST(test_object, struct world *w)
 {
-	struct world *w = *state;
 	nfs3_fh fh = fh_of("f");
 
 	say_name(w, "main.c", "f", NF3REG);
@@ -184,9 +177,8 @@ TEST(test_object)
 	assert_int_equal(w->obs.size_bytes, 0);
 }
 
-TEST(test_read)
+TEST(test_read, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.read = {
 				   .file = fh_of("f"),
 				   .offset = UINT64_C(5) << 32,
@@ -203,9 +195,8 @@ TEST(test_read)
 }
 
 /* A listing is one access, however many pages it has. */
-TEST(test_first_page)
+TEST(test_first_page, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args plus = {.readdirplus = {.dir = fh_of("dir")}};
 	union nfs_args plain = {.readdir = {.dir = fh_of("dir")}};
 
@@ -221,9 +212,8 @@ TEST(test_first_page)
 	assert_false(ask(w, NFSPROC3_READDIR, &plain, NFS3_OK));
 }
 
-TEST(test_says_nothing)
+TEST(test_says_nothing, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
 	struct observe_call call = call_of(w, NFSPROC3_GETATTR, &args);
 
@@ -244,9 +234,8 @@ TEST(test_says_nothing)
 }
 
 /* Two users of a client are two actors, and so are two clients of a user. */
-TEST(test_actors)
+TEST(test_actors, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
 	struct observe_call call = call_of(w, NFSPROC3_GETATTR, &args);
 	uint64_t first;
@@ -282,11 +271,10 @@ static const struct entry entries[] = {{".", "dir", NF3DIR},
 
 /* In the order of READDIR; ranks are by the bytes of the names, and only of
  * those whose objects are known. */
-TEST(test_listing)
+TEST(test_listing, struct world *w)
 {
 	static const char *const handles[] = {"z", "b", "c", "a"};
 	static const uint32_t ranks[] = {3, 2, 1, 0};
-	struct world *w = *state;
 	FREED struct predictor_dirent *ents;
 	nfs3_name name = name_of("bb");
 
@@ -307,9 +295,8 @@ TEST(test_listing)
 	assert_int_not_equal(ents[0].type_hash, ents[3].type_hash);
 }
 
-TEST(test_listing_incomplete)
+TEST(test_listing_incomplete, struct world *w)
 {
-	struct world *w = *state;
 	struct predictor_dirent *ents = (void *)w;
 
 	say_dir(w);
@@ -326,9 +313,8 @@ TEST(test_listing_incomplete)
 	assert_null(ents);
 }
 
-TEST(test_listing_empty)
+TEST(test_listing_empty, struct world *w)
 {
-	struct world *w = *state;
 	struct predictor_dirent *ents;
 
 	say_dir(w);
@@ -348,9 +334,8 @@ static uint64_t recent_s(struct world *w)
 /* The predictor takes an object for recent during half of the time for which
  * clients may rest on it, by the export that it is in and by the configuration
  * of now. */
-TEST(test_recent)
+TEST(test_recent, struct world *w)
 {
-	struct world *w = *state;
 	struct config_server reloaded = w->config;
 	struct config_export own = {
 	    .path = (char *)"/own", .policy = w->config.policy};

@@ -48,9 +48,8 @@ FIXTURE(step_setup, step_teardown);
 
 /* Behind a first page the farm is asked for the names. The entries of that page
  * are fresh, which is no reason to leave all others to lookups. */
-TEST(test_behind_first_page)
+TEST(test_behind_first_page, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	make_entries(FIRST_PAGE);
@@ -102,10 +101,8 @@ static void listed(struct step_world *s)
 
 /* A farm's entries have no attributes. Once these have come, the predictor
  * hears of the listing again, and then no more. */
-TEST(test_predictor_hears_of_all)
+TEST(test_predictor_hears_of_all, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	rooms_add(&s->pf, &source_walk);
 	rooms_add(&s->pf, &source_tree);
 	told = 0;
@@ -129,9 +126,8 @@ TEST(test_predictor_hears_of_all)
 }
 
 /* Its first entries are fresh, and a client misses names behind them. */
-TEST(test_missed_behind_fresh)
+TEST(test_missed_behind_fresh, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct passed seen = {.cred = s->cred,
 	    .missed = true,
 	    .obs = {.kind = PREDICTOR_LOOKUP, .parent = key_of("dir")}};

@@ -139,9 +139,8 @@ FIXTURE(setup, teardown);
 
 /* ---- files ------------------------------------------------------------ */
 
-TEST(test_read_before)
+TEST(test_read_before, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	teach(w, 0, TYPE_H, 4, 4);
@@ -154,9 +153,8 @@ TEST(test_read_before)
 
 /* Some dozens in a row that nothing followed are enough: an idle link carries
  * much that is unlikely. */
-TEST(test_never_read)
+TEST(test_never_read, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object = look_up(w, 0, TYPE_H);
 
 	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
@@ -175,9 +173,8 @@ TEST(test_never_read)
 }
 
 /* A file is read in pieces, and others than were looked up. */
-TEST(test_read_twice)
+TEST(test_read_twice, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object = look_up(w, 0, TYPE_H);
 
 	for (int i = 0; i < 5; i++) {
@@ -190,11 +187,10 @@ TEST(test_read_twice)
 }
 
 /* Neither what else is asked of a file, nor a name that is not there. */
-TEST(test_other_calls)
+TEST(test_other_calls, struct world *w)
 {
 	static const enum predictor_kind kinds[] = {
 	    PREDICTOR_ACCESS, PREDICTOR_GETATTR, PREDICTOR_ABSENT};
-	struct world *w = *state;
 
 	teach(w, 0, TYPE_H, 50, 0);
 	for (size_t i = 0; i < 3; i++) {
@@ -214,9 +210,8 @@ TEST(test_other_calls)
 
 /* ---- credentials ------------------------------------------------------ */
 
-TEST(test_other_credential)
+TEST(test_other_credential, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	teach(w, 0, TYPE_H, 20, 20);
@@ -230,9 +225,8 @@ TEST(test_other_credential)
 }
 
 /* One looks, another reads: nobody has done both. */
-TEST(test_other_reads)
+TEST(test_other_reads, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	/* Lookups that wait for a READ have their places by object and
@@ -249,9 +243,8 @@ TEST(test_other_reads)
 
 /* ---- directories ------------------------------------------------------ */
 
-TEST(test_directory)
+TEST(test_directory, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object = look_up_dir(w, 0);
 
 	assert_want(w, 0, object, DIR_NEEDS, 0, 0);
@@ -263,10 +256,8 @@ TEST(test_directory)
 	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
 }
 
-TEST(test_directory_not_entered)
+TEST(test_directory_not_entered, struct world *w)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 50; i++)
 		(void)look_up_dir(w, 0);
 	forget_wants(w);
@@ -290,11 +281,10 @@ static void foresee(struct world *w, uint64_t object, enum note_state state,
 	assert_int_equal(notes_find(w->pf.notes, object)->state, state);
 }
 
-TEST(test_foreseen)
+TEST(test_foreseen, struct world *w)
 {
 	static const enum note_state states[] = {
 	    NOTE_WANTED, NOTE_ASKED, NOTE_READY, NOTE_FRESH, NOTE_FAILED};
-	struct world *w = *state;
 	uint64_t object;
 
 	teach(w, 0, TYPE_H, 10, 10);
@@ -311,9 +301,8 @@ TEST(test_foreseen)
 
 /* Somebody guessed that it might be, or that it would be looked at: now it is
  * being opened. */
-TEST(test_foreseen_weakly)
+TEST(test_foreseen_weakly, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	teach(w, 0, TYPE_H, 10, 10);
@@ -326,9 +315,8 @@ TEST(test_foreseen_weakly)
 }
 
 /* Trails thought little of it: this is another reason. */
-TEST(test_unlikely)
+TEST(test_unlikely, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	foresee(w, w->next, NOTE_UNLIKELY, .1f, FILE_NEEDS);
@@ -339,9 +327,8 @@ TEST(test_unlikely)
 /* ---- counts ----------------------------------------------------------- */
 
 /* What was long ago counts for less and less. */
-TEST(test_halved)
+TEST(test_halved, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 
 	teach(w, 0, TYPE_H, LOOKED_MAX - 1, 256);
@@ -355,9 +342,8 @@ TEST(test_halved)
 }
 
 /* A READ of a lookup that was halved already counts no more than that. */
-TEST(test_never_above_one)
+TEST(test_never_above_one, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t object;
 	struct want *want;
 

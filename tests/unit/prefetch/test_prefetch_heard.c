@@ -159,10 +159,8 @@ static void pump(struct heard_world *s)
 
 FIXTURE(setup, teardown);
 
-TEST(test_behind_the_reply)
+TEST(test_behind_the_reply, struct heard_world *s)
 {
-	struct heard_world *s = *state;
-
 	tell(s, NFSPROC3_GETATTR, NULL);
 	assert_int_equal(s->seen, 0);
 	assert_int_equal(counts(s)->calls, 0);
@@ -174,9 +172,8 @@ TEST(test_behind_the_reply)
 	assert_int_equal(s->last.uid, 1000);
 }
 
-TEST(test_names)
+TEST(test_names, struct heard_world *s)
 {
-	struct heard_world *s = *state;
 	nfs3_fh dir = fh_of("dir");
 	nfs3_name name = name_of("gone.h");
 
@@ -187,10 +184,8 @@ TEST(test_names)
 }
 
 /* More in one turn than there is room for: some are not heard, all count. */
-TEST(test_flood)
+TEST(test_flood, struct heard_world *s)
 {
-	struct heard_world *s = *state;
-
 	for (int i = 0; i < MANY; i++)
 		tell(s, NFSPROC3_GETATTR, NULL);
 	pump(s);
@@ -203,10 +198,8 @@ TEST(test_flood)
 }
 
 /* Changes count, and foretell nothing. */
-TEST(test_changes)
+TEST(test_changes, struct heard_world *s)
 {
-	struct heard_world *s = *state;
-
 	tell(s, NFSPROC3_SETATTR, NULL);
 	pump(s);
 	assert_int_equal(s->seen, 0);

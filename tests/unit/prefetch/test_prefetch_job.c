@@ -70,9 +70,8 @@ static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 FIXTURE(setup, teardown);
 
 /* One that is blocked stands back for the rest of the turn, and no longer. */
-TEST(test_blocked)
+TEST(test_blocked, struct world *w)
 {
-	struct world *w = *state;
 	struct want *job;
 
 	w->pf.queue->turn = 7;
@@ -92,9 +91,8 @@ TEST(test_blocked)
 }
 
 /* Whatever else is wanted goes first, however far ahead it is. */
-TEST(test_last)
+TEST(test_last, struct world *w)
 {
-	struct world *w = *state;
 	struct want *far = add(w, 10, UINT32_MAX);
 
 	assert_true(want_begins_tail(far));
@@ -106,10 +104,8 @@ TEST(test_last)
 }
 
 /* Who asks how much is wanted does not mean jobs. */
-TEST(test_not_counted)
+TEST(test_not_counted, struct world *w)
 {
-	struct world *w = *state;
-
 	assert_int_equal(w->pf.queue->nqueued, 0);
 	assert_int_equal(w->pf.queue->nwants, 0);
 	(void)add(w, 10, 1);
@@ -120,10 +116,8 @@ TEST(test_not_counted)
 }
 
 /* As the pump does it where a job has more to ask. */
-TEST(test_by_turns)
+TEST(test_by_turns, struct world *w)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 6; i++) {
 		struct want *want = queue_next(w->pf.queue);
 
@@ -133,9 +127,8 @@ TEST(test_by_turns)
 }
 
 /* A job that waits goes on when its owner says so, and is in the queue once. */
-TEST(test_go_on)
+TEST(test_go_on, struct world *w)
 {
-	struct world *w = *state;
 	struct want_owner *o = &w->jobs[0].owner;
 
 	want_go_on(o);
@@ -148,9 +141,8 @@ TEST(test_go_on)
 }
 
 /* While it is too early for it, nothing else brings it back. */
-TEST(test_later)
+TEST(test_later, struct world *w)
 {
-	struct world *w = *state;
 	struct want_owner *o = &w->jobs[0].owner;
 
 	queue_put_later(queue_next(w->pf.queue), T0);
@@ -162,10 +154,8 @@ TEST(test_later)
 }
 
 /* Its owner hears of the end, but for one that has lost interest. */
-TEST(test_end)
+TEST(test_end, struct world *w)
 {
-	struct world *w = *state;
-
 	want_drop(queue_next(w->pf.queue));
 	assert_int_equal(w->jobs[0].ended, 1);
 	assert_null(w->jobs[0].owner.want);

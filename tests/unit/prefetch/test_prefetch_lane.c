@@ -53,10 +53,8 @@ static uint64_t take(struct lane_world *s)
 
 FIXTURE(setup, teardown);
 
-TEST(test_one_client_in_its_order)
+TEST(test_one_client_in_its_order, struct lane_world *s)
 {
-	struct lane_world *s = *state;
-
 	wants(s, 0, 100, 20);
 	for (uint64_t i = 0; i < 20; i++)
 		assert_int_equal(take(s), 100 + i);
@@ -64,9 +62,8 @@ TEST(test_one_client_in_its_order)
 }
 
 /* A build's wants go out in turn with those of a find that came before. */
-TEST(test_clients_take_turns)
+TEST(test_clients_take_turns, struct lane_world *s)
 {
-	struct lane_world *s = *state;
 	unsigned of_build = 0;
 
 	wants(s, 0, 1000, 500);
@@ -78,10 +75,8 @@ TEST(test_clients_take_turns)
 }
 
 /* Where there is no room, the client that has most gives way. */
-TEST(test_room_of_who_has_most)
+TEST(test_room_of_who_has_most, struct lane_world *s)
 {
-	struct lane_world *s = *state;
-
 	wants(s, 0, 10000, WANTS_MAX);
 	assert_int_equal(s->pf.queue->nwants, WANTS_MAX);
 	wants(s, 1, 50000, 10);
@@ -99,9 +94,8 @@ TEST(test_room_of_who_has_most)
 }
 
 /* What had to wait is the first that is tried again. */
-TEST(test_blocked_keeps_its_turn)
+TEST(test_blocked_keeps_its_turn, struct lane_world *s)
 {
-	struct lane_world *s = *state;
 	struct want *w;
 
 	wants(s, 0, 100, 3);

@@ -78,9 +78,8 @@ static void assert_whole(struct world *w, struct listing *l)
 
 FIXTURE(set_up_entries, tear_down);
 
-TEST(test_page_again)
+TEST(test_page_again, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
 	uint64_t before = sent_us(w, 9), now = w->now_us;
 
@@ -97,9 +96,8 @@ TEST(test_page_again)
 	assert_whole(w, l);
 }
 
-TEST(test_first_page_again)
+TEST(test_first_page_again, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
 	uint64_t now = w->now_us;
 
@@ -109,9 +107,8 @@ TEST(test_first_page_again)
 	assert_true(sent_us(w, 5) < now);
 }
 
-TEST(test_first_page_changed)
+TEST(test_first_page_changed, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l;
 
 	(void)list_all(w, SMALL);
@@ -129,9 +126,8 @@ TEST(test_first_page_changed)
 	assert_int_equal(listing_count(l), 11);
 }
 
-TEST(test_later_page_changed)
+TEST(test_later_page_changed, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
 	uint64_t now = w->now_us;
 
@@ -145,9 +141,8 @@ TEST(test_later_page_changed)
 	assert_int_equal(sent_us(w, 5), now);
 }
 
-TEST(test_other_verifier)
+TEST(test_other_verifier, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l = list_all(w, SMALL);
 
 	w->verf = 1;
@@ -162,9 +157,8 @@ TEST(test_other_verifier)
 }
 
 /* It holds for a time only: the next one may hold for good. */
-TEST(test_provisional)
+TEST(test_provisional, struct world *w)
 {
-	struct world *w = *state;
 	struct listing *l;
 
 	say_dir(w);
@@ -208,10 +202,8 @@ static bool holds(struct world *w)
 
 /* What was firm before a change of our own holds for a time only, too: the
  * next listing may hold for good. */
-TEST(test_own_change)
+TEST(test_own_change, struct world *w)
 {
-	struct world *w = *state;
-
 	(void)list_all(w, SMALL);
 	say_renamed(w);
 	say_dir(w);
@@ -253,9 +245,8 @@ static void assert_page(struct world *w, uint64_t fresh_us, size_t room,
 }
 
 /* "." and ".." are nothing to ask for. */
-TEST(test_stale)
+TEST(test_stale, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t fresh_us;
 
 	(void)list_all(w, SMALL);
@@ -272,11 +263,10 @@ TEST(test_stale)
 }
 
 /* Entries that came without a handle are not known, and never fresh. */
-TEST(test_stale_unknown)
+TEST(test_stale_unknown, struct world *w)
 {
 	static const struct entry bare[] = {
 	    {"a", "aaa", NF3REG}, {"b", NULL, NF3REG}, {"c", "ccc", NF3REG}};
-	struct world *w = *state;
 	struct list_span span = {0, 0};
 
 	say_dir(w);
@@ -287,10 +277,9 @@ TEST(test_stale_unknown)
 }
 
 /* Pages of one entry each: those that are not fresh, in order. */
-TEST(test_one_by_one)
+TEST(test_one_by_one, struct world *w)
 {
 	static const size_t fresh[] = {2, 3, 4, 7, 8, 10};
-	struct world *w = *state;
 	struct list_span span = {0, 0};
 	uint64_t fresh_us;
 
@@ -307,9 +296,8 @@ TEST(test_one_by_one)
 	assert_int_equal(span.to, 12);
 }
 
-TEST(test_fresh_at_start)
+TEST(test_fresh_at_start, struct world *w)
 {
-	struct world *w = *state;
 	struct list_span span = {0, 0};
 	uint64_t fresh_us;
 
@@ -328,9 +316,8 @@ TEST(test_fresh_at_start)
 	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
 }
 
-TEST(test_unknown_cookie)
+TEST(test_unknown_cookie, struct world *w)
 {
-	struct world *w = *state;
 	struct list_span span = {.to = SMALL + 7};
 
 	(void)list_all(w, SMALL);
@@ -364,9 +351,8 @@ static size_t serve(struct world *w, uint64_t from, size_t maxcount)
 }
 
 /* No page is larger than the room, nor so small that one more would do. */
-TEST(test_room)
+TEST(test_room, struct world *w)
 {
-	struct world *w = *state;
 	struct list_span span = {0, 0};
 	size_t all = 0;
 
@@ -390,9 +376,8 @@ TEST(test_room)
 
 /* What is fresh at the end of a page is as little to ask for as at its start.
  */
-TEST(test_fresh_at_end)
+TEST(test_fresh_at_end, struct world *w)
 {
-	struct world *w = *state;
 	struct list_span span = {0, 0};
 	uint64_t fresh_us;
 
@@ -459,9 +444,8 @@ static void client_reads(
 
 /* A client has read so many entries of all: what follows is wanted as long as
  * there is anything. */
-TEST(test_read_on)
+TEST(test_read_on, struct world *w)
 {
-	struct world *w = *state;
 	struct rooms pf = {.g.caches = w->caches};
 	struct credential *cred;
 
@@ -488,9 +472,8 @@ TEST(test_read_on)
 
 /* A client asks for more at once than would come ahead: it reads on by itself,
  * unless it asks for names alone. */
-TEST(test_left_to_the_client)
+TEST(test_left_to_the_client, struct world *w)
 {
-	struct world *w = *state;
 	struct rooms pf = {.g.caches = w->caches};
 	struct config_rate cap = {.percent = 80};
 	uint64_t dir;

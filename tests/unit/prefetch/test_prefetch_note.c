@@ -84,10 +84,8 @@ FIXTURE(setup, teardown);
 
 /* An object that is asked for again and again does not delay the verdict on the
  * others. */
-TEST(test_each_by_its_own_age)
+TEST(test_each_by_its_own_age, struct note_world *s)
 {
-	struct note_world *s = *state;
-
 	came(s, 1, NOTE_FROM_PATTERN, USER, T0);
 	came(s, 2, NOTE_FROM_PATTERN, USER, T0);
 	notes_set(s->pf.notes, 1, NOTE_ASKED, T0 + 9 * SECOND);
@@ -99,10 +97,8 @@ TEST(test_each_by_its_own_age)
 	assert_int_equal(state_of(s, 2), NOTE_UNUSED);
 }
 
-TEST(test_guesses_are_judged_sooner)
+TEST(test_guesses_are_judged_sooner, struct note_world *s)
 {
-	struct note_world *s = *state;
-
 	came(s, 1, NOTE_FROM_PATTERN, USER, T0);
 	came(s, 2, NOTE_FROM_WALK, USER, T0);
 	came(s, 3, NOTE_FROM_MENTION, USER, T0);
@@ -142,11 +138,10 @@ static void use(struct note_world *s, const char *name, uint64_t now_us)
 	notes_used(s->pf.notes, &use, now_us);
 }
 
-TEST(test_renewed)
+TEST(test_renewed, struct note_world *s)
 {
 	static const struct entry entries[] = {{"a", "a", NF3REG},
 	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
-	struct note_world *s = *state;
 
 	say_dir(s->w);
 	say_page(s->w, entries, 4, 0, true);
@@ -194,11 +189,10 @@ static void read_waits(struct note_world *s, const char *name, uint64_t now_us)
 
 /* A program comes back to one of its libraries: then it will come back to the
  * others, but not to data, nor to those of another user. */
-TEST(test_mapped)
+TEST(test_mapped, struct note_world *s)
 {
 	static const struct entry entries[] = {{"a", "a", NF3REG},
 	    {"b", "b", NF3REG}, {"c", "c", NF3REG}, {"d", "d", NF3REG}};
-	struct note_world *s = *state;
 
 	say_dir(s->w);
 	say_page(s->w, entries, 4, 0, true);
@@ -252,10 +246,8 @@ static double data_p(struct note_world *s, uint8_t source)
 
 /* Who looks at all files of a tree reads few of them; who says that one will be
  * read has counted that. */
-TEST(test_data_of_what_is_looked_at)
+TEST(test_data_of_what_is_looked_at, struct note_world *s)
 {
-	struct note_world *s = *state;
-
 	rooms_add(&s->pf, &source_habit);
 	assert_true(data_p(s, PREDICTOR_FROM_NAMES) > 0.4);
 	looks(s, 100, false);
@@ -269,9 +261,8 @@ TEST(test_data_of_what_is_looked_at)
 /* ---- who is told ------------------------------------------------------ */
 
 /* A user's rows do not tell that another one's hint is for the same file. */
-TEST(test_source_is_the_users_own)
+TEST(test_source_is_the_users_own, struct note_world *s)
 {
-	struct note_world *s = *state;
 	struct prediction hint = {
 	    .object = 7, .p = 0.9f, .needs = DATA, .source = NOTE_FROM_HINT};
 	struct prediction guess = {.object = 7,

@@ -37,10 +37,8 @@ static void assert_nothing_asked(struct step_world *s)
 FIXTURE(step_setup, step_teardown);
 
 /* What is fresh is not asked for. */
-TEST(test_fresh)
+TEST(test_fresh, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	know_all(s);
 	assert_nothing_asked(s);
 	assert_int_equal(
@@ -48,9 +46,8 @@ TEST(test_fresh)
 }
 
 /* The directory, so that the name holds, and the file, in one turn. */
-TEST(test_stale)
+TEST(test_stale, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_all(s);
@@ -64,9 +61,8 @@ TEST(test_stale)
 
 /* It would be too old when it is used: it is confirmed a second before it is
  * (a third of attr_timeout). */
-TEST(test_nearly_stale)
+TEST(test_nearly_stale, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_all(s);
@@ -77,9 +73,8 @@ TEST(test_nearly_stale)
 }
 
 /* Attributes are known, but not what this user may do. */
-TEST(test_no_rights)
+TEST(test_no_rights, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	say_dir(s->w);
@@ -92,9 +87,8 @@ TEST(test_no_rights)
 }
 
 /* What another one has asked for already, is waited for. */
-TEST(test_under_way)
+TEST(test_under_way, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *one, *other;
 
 	know_all(s);
@@ -112,10 +106,8 @@ TEST(test_under_way)
 /* ---- consistency ------------------------------------------------------- */
 
 /* In frozen nothing that was confirmed once grows old. */
-TEST(test_frozen)
+TEST(test_frozen, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	s->w->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
 	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
 	know_all(s);
@@ -124,10 +116,8 @@ TEST(test_frozen)
 }
 
 /* But rights do: clients ask for them again after grant_timeout. */
-TEST(test_frozen_rights)
+TEST(test_frozen_rights, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	s->w->config.policy.consistency = CONFIG_CONSISTENCY_FROZEN;
 	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
 	know_all(s);
@@ -139,10 +129,8 @@ TEST(test_frozen_rights)
 }
 
 /* In strict no confirmation would be of use: its client's own call confirms. */
-TEST(test_strict)
+TEST(test_strict, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	s->w->config.policy.consistency = CONFIG_CONSISTENCY_STRICT;
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
@@ -158,28 +146,22 @@ static void contest(struct step_world *s, enum config_consistency mode)
 	node_of(s->w, "file")->flags |= NODE_CONTESTED;
 }
 
-TEST(test_contested)
+TEST(test_contested, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	contest(s, CONFIG_CONSISTENCY_BOUNDED);
 	s->w->now_us += SECOND;
 	assert_nothing_asked(s);
 }
 
-TEST(test_frozen_contested)
+TEST(test_frozen_contested, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	contest(s, CONFIG_CONSISTENCY_FROZEN);
 	s->w->now_us += 600 * (uint64_t)SECOND;
 	assert_nothing_asked(s);
 }
 
-TEST(test_off)
+TEST(test_off, struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_OFF;
@@ -188,9 +170,8 @@ TEST(test_off)
 
 /* ---- what is not known ------------------------------------------------- */
 
-TEST(test_unknown)
+TEST(test_unknown, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w = want(s, "file", "dir", OPEN);
 
 	assert_int_equal(step(s, w), STEP_DONE);
@@ -210,9 +191,8 @@ static uint64_t absent_key(const char *name)
 /* The predictor has no names. What nobody has asked for here can be asked ahead
  * if its name is known, and is the one that is meant; and it need not be where
  * its absence is known already. */
-TEST(test_absence)
+TEST(test_absence, struct step_world *s)
 {
-	struct step_world *s = *state;
 	static const char *const cases[][2] = {{"unknown", ""},
 	    {"other", "another"}, {"known", "known"}, {"new", "new"}};
 	struct want *w;
@@ -234,9 +214,8 @@ TEST(test_absence)
 }
 
 /* A name that nobody has looked up: its LOOKUP goes out once. */
-TEST(test_name)
+TEST(test_name, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want_name name = {.dir = key_of("dir"),
 	    .name = "news",
 	    .len = 4,
@@ -266,9 +245,8 @@ static struct node *know_handle(struct step_world *s, const char *fh)
 }
 
 /* It is asked for, wherever it may be. */
-TEST(test_handle)
+TEST(test_handle, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_handle(s, "file");
@@ -279,9 +257,8 @@ TEST(test_handle)
 }
 
 /* So is its directory, side by side. */
-TEST(test_handles)
+TEST(test_handles, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_handle(s, "file");
@@ -298,9 +275,8 @@ TEST(test_handles)
 }
 
 /* An absent name needs its directory only. */
-TEST(test_handle_of_directory)
+TEST(test_handle_of_directory, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_handle(s, "dir");
@@ -312,9 +288,8 @@ TEST(test_handle_of_directory)
 
 /* Its use is far off, and only its data worth fetching: what it is has to be
  * known first. */
-TEST(test_handle_far_off)
+TEST(test_handle_far_off, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_handle(s, "file");
@@ -327,9 +302,8 @@ TEST(test_handle_far_off)
 }
 
 /* The server does not know it any more. */
-TEST(test_handle_stale)
+TEST(test_handle_stale, struct step_world *s)
 {
-	struct step_world *s = *state;
 	union nfs_args args = {
 	    .access = {.object = fh_of("file"), .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3ERR_STALE};
@@ -343,9 +317,8 @@ TEST(test_handle_stale)
 
 /* As long as nothing else is known of it, it is of its directory's file system.
  */
-TEST(test_handle_off)
+TEST(test_handle_off, struct step_world *s)
 {
-	struct step_world *s = *state;
 	char path[] = "/quiet";
 	struct config_export quiet = {
 	    .path = path, .policy = s->w->config.policy};
@@ -363,9 +336,8 @@ TEST(test_handle_off)
 
 /* ---- listings ---------------------------------------------------------- */
 
-TEST(test_listing)
+TEST(test_listing, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	say_dir(s->w);
@@ -378,9 +350,8 @@ TEST(test_listing)
 }
 
 /* Its names would be bound for a moment only, so it waits for a grain. */
-TEST(test_listing_too_early)
+TEST(test_listing_too_early, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	say_dir(s->w);
@@ -390,9 +361,8 @@ TEST(test_listing_too_early)
 }
 
 /* The file system has shown a later time: they are bound for good at once. */
-TEST(test_listing_right_away)
+TEST(test_listing_right_away, struct step_world *s)
 {
-	struct step_world *s = *state;
 	union nfs_args args = {.object = fh_of("newer")};
 	union nfs_res res = {.status = NFS3_OK};
 	struct want *w;
@@ -408,9 +378,8 @@ TEST(test_listing_right_away)
 
 /* Whoever predicts may be wrong: what is known as a file is neither listed nor
  * looked into, what is known as a directory is not read. */
-TEST(test_type)
+TEST(test_type, struct step_world *s)
 {
-	struct step_world *s = *state;
 	uint8_t data = PREDICTOR_NEEDS_DATA;
 	struct want_name name = {
 	    .dir = key_of("file"), .name = "name", .len = 4, .p = 0.9f};
@@ -431,9 +400,8 @@ TEST(test_type)
 }
 
 /* Of which type it is, is not known: that is asked first, and once. */
-TEST(test_type_unknown)
+TEST(test_type_unknown, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_handle(s, "dir");
@@ -445,9 +413,8 @@ TEST(test_type_unknown)
 
 /* The server refused the call: it is not asked again for a while, but for what
  * else is wanted, for others, and once the object has changed. */
-TEST(test_refused)
+TEST(test_refused, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct refused_call call = {
 	    .proc = NFSPROC3_READDIRPLUS, .cred = credential_id(s->cred)};
 	struct want *w;
@@ -476,9 +443,8 @@ TEST(test_refused)
 
 /* ---- when it is given up ----------------------------------------------- */
 
-TEST(test_expired)
+TEST(test_expired, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_all(s);
@@ -489,9 +455,8 @@ TEST(test_expired)
 	assert_int_equal(metrics_get(s->pf.g.metrics, METRICS_PREFETCH_OLD), 1);
 }
 
-TEST(test_unlikely)
+TEST(test_unlikely, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 
 	know_all(s);
@@ -505,9 +470,8 @@ TEST(test_unlikely)
 }
 
 /* The server asked for patience: the turn does not count. */
-TEST(test_blocked)
+TEST(test_blocked, struct step_world *s)
 {
-	struct step_world *s = *state;
 	struct want *w;
 	uint64_t wait_us = 0;
 

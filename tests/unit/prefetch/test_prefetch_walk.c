@@ -188,10 +188,8 @@ FIXTURE(setup, teardown);
 
 /* ---- walks -------------------------------------------------------------- */
 
-TEST(test_second_listing_is_a_walk)
+TEST(test_second_listing_is_a_walk, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ b/ f c/");
 	say_list(s, "a", "g");
 	lists(s, "top");
@@ -206,10 +204,8 @@ TEST(test_second_listing_is_a_walk)
 	assert_wanted(s, "");
 }
 
-TEST(test_listings_that_are_known)
+TEST(test_listings_that_are_known, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ d/");
 	say_list(s, "a", "b/");
 	say_list(s, "b", "c/");
@@ -219,10 +215,8 @@ TEST(test_listings_that_are_known)
 }
 
 /* Those who open a file far below go through directories, too. */
-TEST(test_a_path_is_no_walk)
+TEST(test_a_path_is_no_walk, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ x/");
 	say_list(s, "a", "b/ y/");
 	say_list(s, "b", "c/ z/");
@@ -233,10 +227,8 @@ TEST(test_a_path_is_no_walk)
 	assert_wanted(s, "");
 }
 
-TEST(test_lookups_beside_each_other)
+TEST(test_lookups_beside_each_other, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ b/ c/ d/ e/");
 	looks_up(s, "top", "a", true);
 	looks_up(s, "a", "f", false);
@@ -248,10 +240,8 @@ TEST(test_lookups_beside_each_other)
 	assert_wanted(s, "d e");
 }
 
-TEST(test_a_walk_stays_below)
+TEST(test_a_walk_stays_below, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ b/ c/");
 	say_list(s, "a", "x/ y/");
 	looks_up(s, "top", "a", true);
@@ -263,10 +253,8 @@ TEST(test_a_walk_stays_below)
 }
 
 /* Most leave out what is hidden: until one is listed. */
-TEST(test_hidden)
+TEST(test_hidden, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ .h/ b/ c/");
 	say_list(s, ".h", "x/ y/ z/");
 	lists(s, "top");
@@ -276,10 +264,8 @@ TEST(test_hidden)
 	assert_wanted(s, "x y z");
 }
 
-TEST(test_names_below_what_is_hidden)
+TEST(test_names_below_what_is_hidden, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", ".h/ a/");
 	say_list(s, ".h", "u/ v/ w/ x/ y/");
 	looks_up(s, "top", ".h", true);
@@ -293,10 +279,9 @@ TEST(test_names_below_what_is_hidden)
 }
 
 /* The more of it was used, the further it goes. */
-TEST(test_it_grows)
+TEST(test_it_grows, struct walk_world *s)
 {
 	char names[900] = "", *end = names, sub[16];
-	struct walk_world *s = *state;
 	size_t before, after;
 
 	for (int i = 0; i < 80; i++)
@@ -316,10 +301,9 @@ TEST(test_it_grows)
 
 /* Somebody uses few of many directories, here and there: that is soon left
  * alone. */
-TEST(test_in_vain)
+TEST(test_in_vain, struct walk_world *s)
 {
 	char names[900] = "", *end = names, sub[16];
-	struct walk_world *s = *state;
 
 	for (int i = 0; i < 99; i++)
 		end += sprintf(end, "d%d/ ", i * 37 % 99);
@@ -361,10 +345,8 @@ static void goes_through(
 }
 
 /* Somebody comes to all of them, but so slowly that each is too old by then. */
-TEST(test_in_vain_once_it_is_old)
+TEST(test_in_vain_once_it_is_old, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	goes_through(s, 5, 1, 0);
 	assert_true(s->pf.queue->nqueued > 0);
 	goes_through(s, 40, 1, 20 * SECOND);
@@ -373,9 +355,8 @@ TEST(test_in_vain_once_it_is_old)
 
 /* The file system that it goes through has an [export] section: there nothing
  * is too old by then. */
-TEST(test_age_of_its_export)
+TEST(test_age_of_its_export, struct walk_world *s)
 {
-	struct walk_world *s = *state;
 	struct config_export still = {
 	    .path = (char *)"/still", .policy = s->w->config.policy};
 
@@ -391,9 +372,8 @@ TEST(test_age_of_its_export)
 }
 
 /* A listing is worth the lookups that it spares. */
-TEST(test_a_name_in_each_directory)
+TEST(test_a_name_in_each_directory, struct walk_world *s)
 {
-	struct walk_world *s = *state;
 	struct want *w;
 
 	goes_through(s, 20, 1, 0);
@@ -402,9 +382,8 @@ TEST(test_a_name_in_each_directory)
 	assert_true(w->wish.calls_spared > 0 && w->wish.calls_spared < 1.5f);
 }
 
-TEST(test_nine_names_in_each_directory)
+TEST(test_nine_names_in_each_directory, struct walk_world *s)
 {
-	struct walk_world *s = *state;
 	struct want *w;
 
 	goes_through(s, 20, 9, 0);
@@ -422,9 +401,8 @@ TEST(test_nine_names_in_each_directory)
 }
 
 /* What one user listed is no other's business. */
-TEST(test_users)
+TEST(test_users, struct walk_world *s)
 {
-	struct walk_world *s = *state;
 	struct predictor_obs o = {.kind = PREDICTOR_READDIR, .directory = true};
 
 	say_list(s, "top", "a/ b/ c/");
@@ -439,10 +417,8 @@ TEST(test_users)
 }
 
 /* A server may say anything. */
-TEST(test_directories_in_themselves)
+TEST(test_directories_in_themselves, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ top/ b/");
 	say_list(s, "a", "b/ a/ top/");
 	say_list(s, "b", "a/ b/ top/");
@@ -456,10 +432,8 @@ TEST(test_directories_in_themselves)
 }
 
 /* The tree changes while somebody goes through it. */
-TEST(test_a_tree_that_changes)
+TEST(test_a_tree_that_changes, struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	say_list(s, "top", "a/ b/ c/");
 	lists(s, "top");
 	lists(s, "a");
@@ -474,9 +448,8 @@ TEST(test_a_tree_that_changes)
 	assert_true(s->pf.queue->nqueued <= 3);
 }
 
-TEST(test_names_that_come_back)
+TEST(test_names_that_come_back, struct walk_world *s)
 {
-	struct walk_world *s = *state;
 	struct want *w;
 
 	say_list(s, "top", "a/ b/ c/ d/ e/");

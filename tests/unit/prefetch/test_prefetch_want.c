@@ -135,11 +135,10 @@ FIXTURE(setup, teardown);
 
 /* ---- lanes ------------------------------------------------------------ */
 
-TEST(test_order)
+TEST(test_order, struct world *w)
 {
 	static const uint32_t leads[] = {500, 64, 3, 1, 2, 0, 5, 64};
 	static const uint64_t order[] = {3, 5, 2, 4, 6, 1, 7, 0};
-	struct world *w = *state;
 
 	for (uint64_t i = 0; i < 8; i++)
 		assert_non_null(add(w, 10 + i, leads[i]));
@@ -154,9 +153,8 @@ TEST(test_order)
 
 /* A listing spares as many lookups as the most hopeful say, until somebody will
  * read it. */
-TEST(test_spared)
+TEST(test_spared, struct world *w)
 {
-	struct world *w = *state;
 	struct prediction pred = {
 	    .object = 10, .p = 0.5f, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
 	struct want *x = want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
@@ -184,9 +182,8 @@ TEST(test_spared)
 
 /* What follows first bytes goes behind those of files that are not much further
  * away; what is wanted next is wanted whole. */
-TEST(test_tail)
+TEST(test_tail, struct world *w)
 {
-	struct world *w = *state;
 	struct want *tail = add(w, 10, 8);
 
 	assert_ptr_equal(queue_next(w->pf.queue), tail);
@@ -224,9 +221,8 @@ TEST(test_tail)
 
 /* What follows in a file that only its kind says will be read on: when another
  * one is opened, that one's goes first. */
-TEST(test_tail_of_what_was_left)
+TEST(test_tail_of_what_was_left, struct world *w)
 {
-	struct world *w = *state;
 	struct want *left, *opened;
 
 	want_opened(w->pf.queue, w->creds[0], 10);
@@ -270,9 +266,8 @@ TEST(test_back_to_head)
 
 /* ---- merging ---------------------------------------------------------- */
 
-TEST(test_merge)
+TEST(test_merge, struct world *w)
 {
-	struct world *w = *state;
 	struct want *want = add(w, 10, 40);
 	struct prediction pred = {.object = 10,
 	    .parent = 5,
@@ -304,9 +299,8 @@ TEST(test_merge)
 }
 
 /* Rights are one's own: the same object is wanted by each. */
-TEST(test_creds)
+TEST(test_creds, struct world *w)
 {
-	struct world *w = *state;
 	struct prediction pred = {.object = 10, .p = 0.5f, .lead = 1};
 	struct want *a = want_add(w->pf.queue, w->creds[0], &pred, 1, T0);
 	struct want *b = want_add(w->pf.queue, w->creds[1], &pred, 1, T0);
@@ -321,9 +315,8 @@ TEST(test_creds)
 }
 
 /* What waits for an answer is not queued by being wanted again. */
-TEST(test_merge_waiting)
+TEST(test_merge_waiting, struct world *w)
 {
-	struct world *w = *state;
 	struct want *want = add(w, 10, 40);
 
 	assert_ptr_equal(queue_next(w->pf.queue), want);
@@ -351,9 +344,8 @@ static struct want *add_range(
 }
 
 /* Beside what is wanted of the object otherwise, and in the same lanes. */
-TEST(test_ranges)
+TEST(test_ranges, struct world *w)
 {
-	struct world *w = *state;
 	struct want *file = add(w, 10, 1);
 	struct want *a = add_range(w, 0, 4096, NOTE_FROM_PATTERN);
 	struct want *b = add_range(w, 8192, 4096, NOTE_FROM_PATTERN);
@@ -384,9 +376,8 @@ static void no_more(struct world *w, struct credential *cred, uint64_t offset)
 }
 
 /* Each source takes back what it wanted itself. */
-TEST(test_drop_range)
+TEST(test_drop_range, struct world *w)
 {
-	struct world *w = *state;
 	struct want *hint;
 
 	add(w, 10, 1);
@@ -416,9 +407,8 @@ TEST(test_range_unlikely)
 }
 
 /* Only what was not asked for yet, and of that credential. */
-TEST(test_withdraw)
+TEST(test_withdraw, struct world *w)
 {
-	struct world *w = *state;
 	struct want *asked = add(w, 11, 1);
 
 	add(w, 10, 1);
@@ -434,10 +424,8 @@ TEST(test_withdraw)
 
 /* ---- the limit -------------------------------------------------------- */
 
-TEST(test_limit)
+TEST(test_limit, struct world *w)
 {
-	struct world *w = *state;
-
 	for (uint64_t i = 0; i < WANTS_MAX; i++)
 		assert_non_null(add(w, 1000 + i, 1));
 	assert_null(add(w, 10, 1));
@@ -457,9 +445,8 @@ TEST(test_limit)
 
 /* ---- too early -------------------------------------------------------- */
 
-TEST(test_delay)
+TEST(test_delay, struct world *w)
 {
-	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
 
 	assert_ptr_equal(queue_next(w->pf.queue), want);
@@ -477,9 +464,8 @@ TEST(test_delay)
 }
 
 /* Two at different times, and one of them wanted sooner meanwhile. */
-TEST(test_ripen_in_order)
+TEST(test_ripen_in_order, struct world *w)
 {
-	struct world *w = *state;
 	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
 
 	assert_ptr_equal(queue_next(w->pf.queue), a);
@@ -576,9 +562,8 @@ TEST(test_watch_many)
 }
 
 /* Twice the same call: both watches ring, and it is queued once. */
-TEST(test_watch_twice)
+TEST(test_watch_twice, struct world *w)
 {
-	struct world *w = *state;
 	struct fetch_about a = about(0);
 	struct want *want;
 
@@ -593,9 +578,8 @@ TEST(test_watch_twice)
 }
 
 /* Dropped while it waits: the answer finds nobody, or only the others. */
-TEST(test_drop_watching)
+TEST(test_drop_watching, struct world *w)
 {
-	struct world *w = *state;
 	struct fetch_about last = about(2);
 	struct want *a, *b;
 

@@ -198,9 +198,8 @@ FIXTURE(setup, teardown);
 
 /* ---- attributes -------------------------------------------------------- */
 
-TEST(test_bounded)
+TEST(test_bounded, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t sent_us = w->now_us;
 	struct asking q = asking_now(w);
 
@@ -221,9 +220,8 @@ TEST(test_bounded)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-TEST(test_strict)
+TEST(test_strict, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q = asking_now(w);
 	uint64_t sent_us = w->now_us;
 
@@ -236,9 +234,8 @@ TEST(test_strict)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-TEST(test_frozen)
+TEST(test_frozen, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q;
 
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
@@ -252,9 +249,8 @@ TEST(test_frozen)
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
-TEST(test_offline)
+TEST(test_offline, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir(w, "dir", 10);
@@ -274,9 +270,8 @@ TEST(test_offline)
 
 /* ---- rights ------------------------------------------------------------ */
 
-TEST(test_access)
+TEST(test_access, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir(w, "dir", 10);
@@ -293,9 +288,8 @@ TEST(test_access)
 	assert_int_equal(ask_access(&q, "dir", 0x40), CACHED_MISS);
 }
 
-TEST(test_another_user)
+TEST(test_another_user, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir_access(w, ACCESS_ALL);
@@ -322,9 +316,8 @@ TEST(test_another_user)
 
 /* ---- names ------------------------------------------------------------- */
 
-TEST(test_name)
+TEST(test_name, struct world *w)
 {
-	struct world *w = *state;
 	const LOOKUP3resok *r;
 	struct asking q;
 
@@ -344,9 +337,8 @@ TEST(test_name)
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
 }
 
-TEST(test_absence)
+TEST(test_absence, struct world *w)
 {
-	struct world *w = *state;
 	struct asking q;
 	uint64_t sent_us;
 
@@ -363,10 +355,9 @@ TEST(test_absence)
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_MISS);
 }
 
-TEST(test_absent_from_listing)
+TEST(test_absent_from_listing, struct world *w)
 {
 	static const char *const names[] = {"a", "b"};
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir_access(w, ACCESS_ALL);
@@ -387,10 +378,9 @@ TEST(test_absent_from_listing)
 
 /* ---- listings ---------------------------------------------------------- */
 
-TEST(test_listing)
+TEST(test_listing, struct world *w)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir_access(w, ACCESS_ALL);
@@ -422,10 +412,9 @@ TEST(test_listing)
 }
 
 /* A client may begin with READDIRPLUS and go on with READDIR. */
-TEST(test_listing_goes_on)
+TEST(test_listing_goes_on, struct world *w)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir_access(w, ACCESS_ALL);
@@ -449,11 +438,10 @@ TEST(test_listing_goes_on)
 }
 
 /* Of entries without attributes there may be few. */
-TEST(test_listing_with_attributes)
+TEST(test_listing_with_attributes, struct world *w)
 {
 	static const char *const names[] = {
 	    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
-	struct world *w = *state;
 	struct asking q;
 
 	say_dir_access(w, ACCESS_ALL);
@@ -492,9 +480,8 @@ static void end_data(struct world *w, struct fixture *fx)
 	fixture_end(fx);
 }
 
-TEST(test_read)
+TEST(test_read, struct world *w)
 {
-	struct world *w = *state;
 	const READ3resok *r;
 	struct fixture fx;
 	struct asking q;
@@ -522,9 +509,8 @@ TEST(test_read)
 	end_data(w, &fx);
 }
 
-TEST(test_read_confirms)
+TEST(test_read_confirms, struct world *w)
 {
-	struct world *w = *state;
 	struct fixture fx;
 	struct asking q;
 
@@ -546,9 +532,8 @@ TEST(test_read_confirms)
 	end_data(w, &fx);
 }
 
-TEST(test_read_waits)
+TEST(test_read_waits, struct world *w)
 {
-	struct world *w = *state;
 	struct fixture fx;
 	struct asking q;
 
@@ -568,10 +553,9 @@ TEST(test_read_waits)
 
 /* ---- answers kept whole ------------------------------------------------ */
 
-TEST(test_whole)
+TEST(test_whole, struct world *w)
 {
 	union nfs_args args = {.object = fh_of("dir")};
-	struct world *w = *state;
 	struct asking q = asking_now(w);
 
 	assert_int_equal(

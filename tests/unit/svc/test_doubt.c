@@ -56,10 +56,8 @@ static void know_file(struct world *w)
 FIXTURE(set_up, tear_down);
 
 /* What the name leads to, for those that take a name away. */
-TEST(test_object_of_a_name)
+TEST(test_object_of_a_name, struct world *w)
 {
-	struct world *w = *state;
-
 	know_file(w);
 	assert_int_equal(
 	    object_of_name(w, NFSPROC3_REMOVE, "name"), key_of("file"));
@@ -69,29 +67,23 @@ TEST(test_object_of_a_name)
 	    object_of_name(w, NFSPROC3_RENAME, "name"), key_of("file"));
 }
 
-TEST(test_object_that_is_not_known)
+TEST(test_object_that_is_not_known, struct world *w)
 {
-	struct world *w = *state;
-
 	assert_int_equal(object_of_name(w, NFSPROC3_REMOVE, "name"), 0);
 	know_file(w);
 	assert_int_equal(object_of_name(w, NFSPROC3_REMOVE, "other"), 0);
 }
 
-TEST(test_object_of_an_absent_name)
+TEST(test_object_of_an_absent_name, struct world *w)
 {
-	struct world *w = *state;
-
 	say_dir(w);
 	say_name(w, "name", NULL, NF3REG);
 	assert_int_equal(object_of_name(w, NFSPROC3_REMOVE, "name"), 0);
 }
 
 /* The directory has changed: the name may lead elsewhere now. */
-TEST(test_object_of_an_old_name)
+TEST(test_object_of_an_old_name, struct world *w)
 {
-	struct world *w = *state;
-
 	know_file(w);
 	w->version++;
 	say_dir(w);
@@ -99,11 +91,10 @@ TEST(test_object_of_an_old_name)
 }
 
 /* What is made has no identity before. */
-TEST(test_object_that_is_made)
+TEST(test_object_that_is_made, struct world *w)
 {
 	static const uint32_t procs[] = {
 	    NFSPROC3_CREATE, NFSPROC3_MKDIR, NFSPROC3_SYMLINK, NFSPROC3_MKNOD};
-	struct world *w = *state;
 
 	know_file(w);
 	for (int i = 0; i < 4; i++)
@@ -112,9 +103,8 @@ TEST(test_object_that_is_made)
 
 /* Of LINK it is the file, with the number of its names; not where the new name
  * is there already. */
-TEST(test_object_of_a_link)
+TEST(test_object_of_a_link, struct world *w)
 {
-	struct world *w = *state;
 	struct drc_object object;
 
 	know_file(w);
@@ -218,9 +208,8 @@ static void ask_time(set_time *t, uint32_t seconds, uint32_t nseconds)
 
 FIXTURE(set_up, tear_down);
 
-TEST(test_set_not_known)
+TEST(test_set_not_known, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.setattr = {.object = fh_of("file")}};
 
 	assert_int_equal(

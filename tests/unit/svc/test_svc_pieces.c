@@ -41,10 +41,8 @@ TEST(test_window)
 
 FIXTURE(setup, teardown);
 
-TEST(test_whole_where_the_rate_is_unknown)
+TEST(test_whole_where_the_rate_is_unknown, struct world *w)
 {
-	struct world *w = *state;
-
 	linkest_set_kind(w->link, CONFIG_LINK_AUTO);
 	ask_read(w, 0, "file", 0, 1 << 20);
 	assert_int_equal(w->up.n, 1);
@@ -55,10 +53,8 @@ TEST(test_whole_where_the_rate_is_unknown)
 	expect_idle(w);
 }
 
-TEST(test_small_ones_are_whole)
+TEST(test_small_ones_are_whole, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 100, UNIT);
 	expect_call(w, 0, "file", 100, UNIT);
 	serve(w, 0);
@@ -68,10 +64,8 @@ TEST(test_small_ones_are_whole)
 
 /* ---- answers ---------------------------------------------------------- */
 
-TEST(test_put_together_by_reference)
+TEST(test_put_together_by_reference, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 4096, 1 << 20);
 	for (uint64_t i = 0; i < 64; i++) {
 		expect_call(w, 0, "file", 4096 + i * UNIT, UNIT);
@@ -87,10 +81,8 @@ TEST(test_put_together_by_reference)
 	expect_idle(w);
 }
 
-TEST(test_odd_lengths)
+TEST(test_odd_lengths, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 3, 40001);
 	expect_call(w, 0, "file", 3, UNIT);
 	serve(w, 0);
@@ -101,10 +93,8 @@ TEST(test_odd_lengths)
 	expect_idle(w);
 }
 
-TEST(test_any_order)
+TEST(test_any_order, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 4 * UNIT);
 	serve(w, 1);
 	serve(w, 1);
@@ -116,10 +106,8 @@ TEST(test_any_order)
 	expect_idle(w);
 }
 
-TEST(test_end_of_file)
+TEST(test_end_of_file, struct world *w)
 {
-	struct world *w = *state;
-
 	set_size(w, UNIT + 100);
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
@@ -132,10 +120,8 @@ TEST(test_end_of_file)
 	expect_idle(w);
 }
 
-TEST(test_file_ends_with_a_piece)
+TEST(test_file_ends_with_a_piece, struct world *w)
 {
-	struct world *w = *state;
-
 	set_size(w, 2 * UNIT);
 	ask_read(w, 0, "file", 0, 2 * UNIT);
 	serve_all(w);
@@ -146,10 +132,8 @@ TEST(test_file_ends_with_a_piece)
 	expect_idle(w);
 }
 
-TEST(test_short_piece)
+TEST(test_short_piece, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
 	serve_short(w, call_at(w, 0), 1000);
@@ -173,10 +157,8 @@ static void expect_whole(struct world *w, uint32_t count)
 	expect_idle(w);
 }
 
-TEST(test_changed_in_between)
+TEST(test_changed_in_between, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
 	w->ctime++;
@@ -190,10 +172,8 @@ TEST(test_changed_in_between)
 }
 
 /* Before the first piece: that one is too early to tell. */
-TEST(test_changed_before)
+TEST(test_changed_before, struct world *w)
 {
-	struct world *w = *state;
-
 	w->ctime++;
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
@@ -201,10 +181,8 @@ TEST(test_changed_before)
 }
 
 /* It might change again within the same tick of the server's clock. */
-TEST(test_new_files_are_whole)
+TEST(test_new_files_are_whole, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "new", 0, 8 * UNIT);
 	expect_call(w, 0, "new", 0, 8 * UNIT);
 	serve(w, 0);
@@ -212,10 +190,8 @@ TEST(test_new_files_are_whole)
 	assert_int_equal(counted(w, METRICS_READS_SPLIT), 0);
 }
 
-TEST(test_no_attributes)
+TEST(test_no_attributes, struct world *w)
 {
-	struct world *w = *state;
-
 	w->bare = true;
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
@@ -224,10 +200,8 @@ TEST(test_no_attributes)
 	expect_call(w, 0, "other", 0, 8 * UNIT);
 }
 
-TEST(test_first_error_is_the_answer)
+TEST(test_first_error_is_the_answer, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve_error(w, 0, NFS3ERR_ACCES);
 	expect_status(w, 0, NFS3ERR_ACCES);
@@ -237,10 +211,8 @@ TEST(test_first_error_is_the_answer)
 	expect_idle(w);
 }
 
-TEST(test_later_error)
+TEST(test_later_error, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
 	serve_error(w, 1, NFS3ERR_IO);
@@ -248,10 +220,8 @@ TEST(test_later_error)
 }
 
 /* More than was asked for. */
-TEST(test_malformed_piece)
+TEST(test_malformed_piece, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 8 * UNIT);
 	serve(w, 0);
 	call_at(w, 0)->args.read.count++;
@@ -261,10 +231,8 @@ TEST(test_malformed_piece)
 
 /* ---- the link --------------------------------------------------------- */
 
-TEST(test_window_is_of_all)
+TEST(test_window_is_of_all, struct world *w)
 {
-	struct world *w = *state;
-
 	for (unsigned i = 0; i < CLIENTS; i++) {
 		ask_read(w, i, "file", i << 20, 1 << 20);
 		ask_read(w, i, "other", i << 20, 8 * UNIT);
@@ -280,10 +248,8 @@ TEST(test_window_is_of_all)
 	expect_idle(w);
 }
 
-TEST(test_turns)
+TEST(test_turns, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 4 * UNIT);
 	ask_read(w, 0, "file", 4 * UNIT, 4 * UNIT);
 	ask_read(w, 1, "other", 0, 4 * UNIT);
@@ -303,9 +269,8 @@ TEST(test_turns)
 	expect_idle(w);
 }
 
-TEST(test_small_calls_pass)
+TEST(test_small_calls_pass, struct world *w)
 {
-	struct world *w = *state;
 	union nfs_args args = {.object = fh_of("dir")};
 
 	ask_read(w, 0, "file", 0, 1 << 20);
@@ -318,10 +283,8 @@ TEST(test_small_calls_pass)
 
 /* ---- who goes away ---------------------------------------------------- */
 
-TEST(test_client_gone)
+TEST(test_client_gone, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 1 << 20);
 	serve(w, 0);
 	svc_client_gone(w->svc, &w->clients[0].svc);
@@ -337,10 +300,8 @@ TEST(test_client_gone)
 }
 
 /* What others wait for is asked all the same. */
-TEST(test_client_gone_and_others_watch)
+TEST(test_client_gone_and_others_watch, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 4 * UNIT);
 	serve(w, 0);
 	ask_read(w, 1, "file", 3 * UNIT, 4096);
@@ -360,10 +321,8 @@ TEST(test_client_gone_and_others_watch)
 	expect_idle(w);
 }
 
-TEST(test_offline)
+TEST(test_offline, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 1 << 20);
 	svc_set_offline(w->svc, true);
 	expect_status(w, 0, NFS3ERR_IO);
@@ -374,10 +333,8 @@ TEST(test_offline)
 }
 
 /* All is freed, and calls under way hear no more. */
-TEST(test_shutdown)
+TEST(test_shutdown, struct world *w)
 {
-	struct world *w = *state;
-
 	ask_read(w, 0, "file", 0, 1 << 20);
 	ask_read(w, 1, "file", 1 << 20, 1 << 20);
 	serve(w, 0);

@@ -13,9 +13,8 @@ FIXTURE(world_setup, world_teardown);
 
 /* 100 ms at first, twice as long each time, five seconds at most; and each of
  * them between a half and one and a half of that. */
-TEST(test_backoff)
+TEST(test_backoff, struct world *w)
 {
-	struct world *w = *state;
 	uint64_t wait_us = 100 * MS, us;
 
 	world_open(w, 1, false);
@@ -31,9 +30,8 @@ TEST(test_backoff)
 }
 
 /* An answer shows that the server is well: from then on it waits little. */
-TEST(test_backoff_ends_with_an_answer)
+TEST(test_backoff_ends_with_an_answer, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	world_open(w, 1, false);
@@ -51,9 +49,8 @@ TEST(test_backoff_ends_with_an_answer)
 
 /* A server that answers and closes is called again at once; one that only ever
  * closes is not. */
-TEST(test_closed_by_the_server)
+TEST(test_closed_by_the_server, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	server_listen(w);
@@ -88,9 +85,8 @@ TEST(test_lazy)
 
 /* ---- what is sent again ------------------------------------------------ */
 
-TEST(test_change_keeps_xid_and_port)
+TEST(test_change_keeps_xid_and_port, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	call_send_change(w, &c);
@@ -106,9 +102,8 @@ TEST(test_change_keeps_xid_and_port)
 }
 
 /* What changes nothing does not wait for its connection, a change does. */
-TEST(test_which_connection)
+TEST(test_which_connection, struct world *w)
 {
-	struct world *w = *state;
 	struct call change = {0}, other = {0};
 
 	server_listen(w);
@@ -131,10 +126,9 @@ TEST(test_which_connection)
 
 /* A minute for the first time; then 5 s, 10 s, … since a server may drop what
  * it takes for a copy. Other calls are answered meanwhile. */
-TEST(test_not_answered)
+TEST(test_not_answered, struct world *w)
 {
 	static const uint64_t waits_s[] = {60, 5, 10, 20, 40, 60};
-	struct world *w = *state;
 	struct call c = {0};
 	uint64_t us;
 
@@ -152,9 +146,8 @@ TEST(test_not_answered)
 }
 
 /* Nothing came at all: the connection is given up. */
-TEST(test_silent)
+TEST(test_silent, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	server_listen(w);
@@ -168,9 +161,8 @@ TEST(test_silent)
 
 /* ---- without their owners ---------------------------------------------- */
 
-TEST(test_dropped)
+TEST(test_dropped, struct world *w)
 {
-	struct world *w = *state;
 	struct call early = {0}, late = {0}, look = {0};
 
 	world_open(w, 1, false);
@@ -192,9 +184,8 @@ TEST(test_dropped)
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 1);
 }
 
-TEST(test_abandoned)
+TEST(test_abandoned, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	call_send_change(w, &c);
@@ -239,9 +230,8 @@ TEST(test_too_long_record)
 }
 
 /* The replies that come are parts of a record that does not end. */
-TEST(test_endless_record)
+TEST(test_endless_record, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	server_listen(w);
@@ -260,9 +250,8 @@ TEST(test_endless_record)
 	assert_int_equal(c.replies, 1);
 }
 
-TEST(test_unknown_xid)
+TEST(test_unknown_xid, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	server_listen(w);
@@ -281,9 +270,8 @@ TEST(test_unknown_xid)
 }
 
 /* What is sent behind a call goes over its connection, while that is up. */
-TEST(test_behind_another)
+TEST(test_behind_another, struct world *w)
 {
-	struct world *w = *state;
 	struct call change = {0}, list = {0}, behind = {0}, later = {0};
 
 	server_listen(w);

@@ -11,9 +11,8 @@ FIXTURE(world_setup, world_teardown);
 
 /* ---- doubt ------------------------------------------------------------- */
 
-TEST(test_no_doubt)
+TEST(test_no_doubt, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	call_send_change(w, &c);
@@ -22,9 +21,8 @@ TEST(test_no_doubt)
 	assert_int_equal(c.doubts, 0);
 }
 
-TEST(test_doubt_by_time)
+TEST(test_doubt_by_time, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {.keep = true};
 
 	call_send_change(w, &c);
@@ -34,9 +32,8 @@ TEST(test_doubt_by_time)
 	assert_int_equal(w->ngot, 1);
 }
 
-TEST(test_doubt_by_failure)
+TEST(test_doubt_by_failure, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {.keep = true};
 
 	call_send_change(w, &c);
@@ -51,9 +48,8 @@ TEST(test_doubt_by_failure)
 
 /* It is in doubt 100 s after it was first sent, however often it was sent
  * again meanwhile. */
-TEST(test_doubt_by_age)
+TEST(test_doubt_by_age, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	call_send_change(w, &c);
@@ -69,9 +65,8 @@ TEST(test_doubt_by_age)
 	assert_int_equal(c.doubts, 1);
 }
 
-TEST(test_what_changes_nothing_is_never_in_doubt)
+TEST(test_what_changes_nothing_is_never_in_doubt, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {0};
 
 	server_listen(w);
@@ -84,9 +79,8 @@ TEST(test_what_changes_nothing_is_never_in_doubt)
 }
 
 /* Its owner has it repeated; the reply tells of the doubt. */
-TEST(test_resumed)
+TEST(test_resumed, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {.keep = true};
 
 	call_send_change(w, &c);
@@ -102,9 +96,8 @@ TEST(test_resumed)
 }
 
 /* What the owner saw may not be so by the time that there is a connection. */
-TEST(test_resumed_without_a_connection)
+TEST(test_resumed_without_a_connection, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {.keep = true};
 
 	call_send_change(w, &c);
@@ -122,9 +115,8 @@ TEST(test_resumed_without_a_connection)
 	assert_int_equal(w->ngot, 2);
 }
 
-TEST(test_released)
+TEST(test_released, struct world *w)
 {
-	struct world *w = *state;
 	struct call c = {.keep = true};
 
 	call_send_change(w, &c);
@@ -138,9 +130,8 @@ TEST(test_released)
 
 /* From before a restart: the same XID, and in doubt where the port is not the
  * one that it came from. */
-TEST(test_former)
+TEST(test_former, struct world *w)
 {
-	struct world *w = *state;
 	struct upstream_sent former = {
 	    .xid = 4711, .source = 1, .first_us = clock_now_us() - 1 * S};
 	struct call c = {0};

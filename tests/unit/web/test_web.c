@@ -252,10 +252,8 @@ static const char *ask(
 
 FIXTURE(setup, teardown);
 
-TEST(test_metrics)
+TEST(test_metrics, struct listener *l)
 {
-	struct listener *l = *state;
-
 	check_page(ask(l, "GET /metrics", HOST));
 	check_page(ask(l, "GET /metrics?x=y", HOST));
 	ask(l, "HEAD /metrics", HOST);
@@ -297,10 +295,8 @@ static const struct {
 	" 200 "},
 };
 
-TEST(test_other_requests)
+TEST(test_other_requests, struct listener *l)
 {
-	struct listener *l = *state;
-
 	for (size_t i = 0; i < LENGTH(cases); i++) {
 		const char *text = ask(l, cases[i].what, cases[i].headers);
 
@@ -311,14 +307,13 @@ TEST(test_other_requests)
 	}
 }
 
-TEST(test_the_page_keeps_others_out)
+TEST(test_the_page_keeps_others_out, struct listener *l)
 {
 	static const char *const want[] = {
 	    "\r\nContent-Security-Policy: default-src 'none'; ",
 	    "frame-ancestors 'none'", "\r\nX-Frame-Options: DENY\r\n",
 	    "\r\nX-Content-Type-Options: nosniff\r\n",
 	    "\r\nReferrer-Policy: no-referrer\r\n", "<!doctype html>"};
-	struct listener *l = *state;
 	const char *text = ask(l, "GET /", HOST);
 
 	for (size_t i = 0; i < LENGTH(want); i++)
@@ -326,9 +321,8 @@ TEST(test_the_page_keeps_others_out)
 			fail_msg("not there: %s", want[i]);
 }
 
-TEST(test_servers)
+TEST(test_servers, struct listener *l)
 {
-	struct listener *l = *state;
 	const char *text = ask(l, "GET /api/servers", HOST);
 
 	assert_non_null(strstr(text, "\r\nContent-Type: application/json\r\n"));
@@ -339,9 +333,8 @@ TEST(test_servers)
 	assert_non_null(strstr(text, "\"idle_round_trip\":null,"));
 }
 
-TEST(test_a_port_that_is_taken)
+TEST(test_a_port_that_is_taken, struct listener *l)
 {
-	struct listener *l = *state;
 	char err[256] = "";
 
 	assert_null(web_new(l->base, (struct sockaddr *)&l->addr, NULL, 0,
@@ -351,9 +344,8 @@ TEST(test_a_port_that_is_taken)
 }
 
 /* Who says nothing gives way to who does. */
-TEST(test_many_connections)
+TEST(test_many_connections, struct listener *l)
 {
-	struct listener *l = *state;
 	int fds[3 * WEB_CONNECTIONS_MAX];
 
 	for (size_t i = 0; i < 3 * WEB_CONNECTIONS_MAX; i++)
@@ -364,22 +356,19 @@ TEST(test_many_connections)
 }
 
 /* Whom there is no memory for is let go, and the next one is answered. */
-TEST(test_no_buffers)
+TEST(test_no_buffers, struct listener *l)
 {
-	struct listener *l = *state;
-
 	no_buffers = true;
 	assert_string_equal(ask(l, "GET /metrics", HOST), "");
 	no_buffers = false;
 	check_page(ask(l, "GET /metrics", HOST));
 }
 
-TEST(test_half_requests)
+TEST(test_half_requests, struct listener *l)
 {
 	static const char whole[] =
 	    "GET /metrics?b=c HTTP/1.1\r\nHost: localhost:1\r\n\r\n";
 	static char line[2 * REQUEST_MAX];
-	struct listener *l = *state;
 	struct page *page = &l->page;
 
 	page_get(page, l->base, &l->addr, whole, 1);
@@ -399,11 +388,10 @@ TEST(test_half_requests)
 }
 
 /* One connection carries one request, and more bytes lose no answer. */
-TEST(test_what_follows_a_request)
+TEST(test_what_follows_a_request, struct listener *l)
 {
 	static const char *const next[] = {"GET /metrics HTTP/1.1\r\n" HOST,
 	    "GET /metrics HTTP/1.0\r\n" HOST "\r\n", "\1\2garbage\r\n\r\n"};
-	struct listener *l = *state;
 	char headers[300];
 	const char *text;
 
@@ -422,9 +410,8 @@ TEST(test_what_follows_a_request)
 }
 
 /* A proxy is asked to CONNECT, and then for more over the same connection. */
-TEST(test_nobody_is_connected)
+TEST(test_nobody_is_connected, struct listener *l)
 {
-	struct listener *l = *state;
 	char request[600] = "";
 	const char *at;
 	size_t n = 0;
@@ -439,10 +426,8 @@ TEST(test_nobody_is_connected)
 }
 
 /* As nc(1) does. */
-TEST(test_who_has_said_all_is_answered)
+TEST(test_who_has_said_all_is_answered, struct listener *l)
 {
-	struct listener *l = *state;
-
 	l->page.shuts = true;
 	check_page(ask(l, "GET /metrics", HOST));
 	assert_non_null(strstr(ask(l, "GET /none", HOST), " 404 "));
@@ -476,9 +461,8 @@ TEST(test_text)
 FIXTURE(setup, teardown);
 
 /* promtool wants a help of each; it has to be understood without the others. */
-TEST(test_helps)
+TEST(test_helps, struct listener *l)
 {
-	struct listener *l = *state;
 	char name[100], help[600], type[20];
 	const char *at = ask(l, "GET /metrics", HOST);
 	size_t n = 0;
