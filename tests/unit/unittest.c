@@ -6,18 +6,14 @@
 
 enum { TESTS_MAX = 64 };
 
-struct fixture {
-	CMFixtureFunction set_up, tear_down;
-};
-
 struct made {
 	void (*end)(void *);
 	void *x;
 };
 
 static struct CMUnitTest tests[TESTS_MAX];
-static struct fixture fixtures[TESTS_MAX]; /* of each test */
-static struct fixture fixture;             /* of those to come */
+static struct unittest_fixture fixtures[TESTS_MAX]; /* of each test */
+static struct unittest_fixture fixture;             /* of those to come */
 static size_t ntests, begun;
 static struct made *made; /* by the test that runs */
 static size_t nmade;
@@ -32,14 +28,19 @@ void *unittest_after(void (*end)(void *), void *x)
 
 static int set_up_test(void **state)
 {
-	const struct fixture *f = &fixtures[begun++];
+	const struct unittest_fixture *f = &fixtures[begun++];
 
+	if (f->open) {
+		*state = calloc(1, f->size);
+		assert_non_null(*state);
+		f->open(*state);
+	}
 	return f->set_up ? f->set_up(state) : 0;
 }
 
 static int tear_down_test(void **state)
 {
-	const struct fixture *f = &fixtures[begun - 1];
+	const struct unittest_fixture *f = &fixtures[begun - 1];
 
 	while (nmade > 0) {
 		struct made last = made[--nmade];
@@ -48,6 +49,10 @@ static int tear_down_test(void **state)
 	}
 	free(made);
 	made = NULL;
+	if (f->open) {
+		f->close(*state);
+		free(*state);
+	}
 	return f->tear_down ? f->tear_down(state) : 0;
 }
 
@@ -62,9 +67,9 @@ void unittest_add(const char *name, CMUnitTestFunction run)
 	    .teardown_func = tear_down_test};
 }
 
-void unittest_set_fixture(CMFixtureFunction set_up, CMFixtureFunction tear_down)
+void unittest_set_fixture(const struct unittest_fixture *f)
 {
-	fixture = (struct fixture){set_up, tear_down};
+	fixture = *f;
 }
 
 int unittest_run(CMFixtureFunction set_up, CMFixtureFunction tear_down)

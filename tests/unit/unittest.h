@@ -3,7 +3,7 @@
  * The tests of a program: one that is defined is run, without a list, in the
  * order of its file.
  *
- *	FIXTURE(set_up, tear_down);
+ *	FIXTURE(struct world, world_open, world_close);
  *
  *	TEST(test_something, struct world *w)
  *	{
@@ -26,6 +26,12 @@
 
 #include <cmocka.h>
 
+struct unittest_fixture {
+	size_t size;
+	void (*open)(void *), (*close)(void *);
+	CMFixtureFunction set_up, tear_down;
+};
+
 /* A test. Its second argument, if there is one, declares what *state is to it,
  * which is cmocka's and the fixture's. */
 #define TEST(...)                                                              \
@@ -47,11 +53,23 @@
 	}                                                                      \
 	static void name##_of(made)
 
-/* The tests behind it have these functions of cmocka's, or NULL. */
-#define FIXTURE(set_up, tear_down)                                             \
+/* The tests behind it are about a `type` of zeros that is made for each, opened
+ * and, at the end, closed by these functions. */
+#define FIXTURE(type, open, close)                                             \
 	UNITTEST_EARLY(__LINE__)                                               \
 	{                                                                      \
-		unittest_set_fixture(set_up, tear_down);                       \
+		(void)sizeof((open)((type *)NULL), (close)((type *)NULL), 0);  \
+		unittest_set_fixture(&(struct unittest_fixture){sizeof(type),  \
+		    (void (*)(void *))(open), (void (*)(void *))(close), NULL, \
+		    NULL});                                                    \
+	}                                                                      \
+	struct unittest_fixture
+/* They have these functions of cmocka's, or NULL. */
+#define FIXTURE_OF_STATE(set_up, tear_down)                                    \
+	UNITTEST_EARLY(__LINE__)                                               \
+	{                                                                      \
+		unittest_set_fixture(&(struct unittest_fixture){               \
+		    0, NULL, NULL, set_up, tear_down});                        \
 	}                                                                      \
 	struct unittest_fixture
 
@@ -78,8 +96,7 @@ static inline void unittest_free(void *pointer)
 
 void *unittest_after(void (*end)(void *), void *x);
 void unittest_add(const char *name, CMUnitTestFunction run);
-void unittest_set_fixture(
-    CMFixtureFunction set_up, CMFixtureFunction tear_down);
+void unittest_set_fixture(const struct unittest_fixture *f);
 /* All tests, between these two of the program: how many failed. A program that
  * has no main() does this, without them. */
 int unittest_run(CMFixtureFunction set_up, CMFixtureFunction tear_down);

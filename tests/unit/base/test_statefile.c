@@ -12,26 +12,18 @@ struct place {
 	char dir[32], path[64], tmp[72];
 };
 
-static int setup(void **state)
+static void setup(struct place *p)
 {
-	struct place *p = calloc(1, sizeof(*p));
-
 	strcpy(p->dir, "/tmp/statefile.XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
 	snprintf(p->path, sizeof(p->path), "%s/kept", p->dir);
 	snprintf(p->tmp, sizeof(p->tmp), "%s.new", p->path);
-	*state = p;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct place *p)
 {
-	struct place *p = *state;
-
 	unlink(p->path);
 	assert_int_equal(rmdir(p->dir), 0); /* nothing else is left behind */
-	free(p);
-	return 0;
 }
 
 static void assert_holds(const struct place *p, const char *text)
@@ -45,7 +37,7 @@ static void assert_holds(const struct place *p, const char *text)
 	assert_string_equal(buf, text);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct place, setup, teardown);
 
 TEST(test_replaces)
 {

@@ -24,9 +24,8 @@ struct world {
 	uint32_t cred;
 };
 
-static inline int setup(void **state)
+static inline void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
 	struct rpc_auth_sys auth = {.uid = 1000, .gid = 1000};
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
@@ -39,18 +38,12 @@ static inline int setup(void **state)
 	w->caches = caches_new(&w->config, w->metrics, 64 << 20, NULL);
 	w->now_us = T0;
 	w->cred = caches_cred(w->caches, &cred, &auth);
-	*state = w;
-	return 0;
 }
 
-static inline int teardown(void **state)
+static inline void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	caches_free(w->caches);
 	metrics_free(w->metrics);
-	free(w);
-	return 0;
 }
 
 /* ---- a server's words ------------------------------------------------- */

@@ -12,9 +12,8 @@ static const uint64_t T0 = UINT64_C(1) << 40;
 
 enum { REPLY_BYTES = 32768 };
 
-int set_up(void **state)
+void set_up(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
 	struct rpc_auth_sys auth = {.uid = 1000, .gid = 1000};
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
@@ -25,18 +24,12 @@ int set_up(void **state)
 	w->now_us = T0;
 	w->cred = caches_cred(w->caches, &cred, &auth);
 	w->version = 1;
-	*state = w;
-	return 0;
 }
 
-int tear_down(void **state)
+void tear_down(struct world *w)
 {
-	struct world *w = *state;
-
 	caches_free(w->caches);
 	metrics_free(w->metrics);
-	free(w);
-	return 0;
 }
 
 nfs3_fh fh_of(const char *text)

@@ -28,8 +28,8 @@ struct world {
 	struct predictor_obs obs;
 };
 
-int set_up(void **state);
-int tear_down(void **state);
+void set_up(struct world *w);
+void tear_down(struct world *w);
 
 nfs3_fh fh_of(const char *text);
 nfs3_name name_of(const char *text);

@@ -6,7 +6,7 @@
 #include "cache/caches_fixture.h"
 #include "nfsproto/nfs3_object.h"
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- consistency ------------------------------------------------------ */
 

@@ -5,7 +5,7 @@
  */
 #include "cache/caches_fixture.h"
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- changes ---------------------------------------------------------- */
 

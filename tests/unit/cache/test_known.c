@@ -38,7 +38,7 @@ static void say_tree(struct world *w)
 	say_named(w, "s", 2, "file", "f", NF3REG, 20);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_walk, struct world *w)
 {

@@ -34,7 +34,7 @@ static bool lacks(struct world *w, struct listing *l, const char *text)
 	return listing_lacks(w->caches->lists, l, &name);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 TEST(test_what_is_not_listed_is_absent, struct world *w)
 {

@@ -34,10 +34,8 @@ static void begin(struct world *w)
 	w->cred = caches_cred(w->caches, &cred, &auth);
 }
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	w->config.policy =
 	    (struct config_policy){.consistency = CONFIG_CONSISTENCY_BOUNDED,
 		.attr_timeout_us = 3 * S,
@@ -50,13 +48,10 @@ static int setup(void **state)
 	w->pool = iopool_new(w->base, 2);
 	w->metrics = metrics_new();
 	begin(w);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
 	char cmd[64];
 
 	caches_free(w->caches);
@@ -65,8 +60,6 @@ static int teardown(void **state)
 	metrics_free(w->metrics);
 	snprintf(cmd, sizeof(cmd), "rm -rf %s", w->dir);
 	assert_int_equal(system(cmd), 0);
-	free(w);
-	return 0;
 }
 
 static struct metasave *saver(struct world *w)
@@ -181,7 +174,7 @@ static struct dentry *name_of(struct world *w)
 	return namecache_find(w->caches->names, node_of(w, "dir"), &name);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_survives, struct world *w)
 {

@@ -136,7 +136,7 @@ static bool first_lookup_is_firm(struct world *w, uint32_t ctime)
 	return holds(w, "name");
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_firm_at_once, struct world *w)
 {

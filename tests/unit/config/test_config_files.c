@@ -39,10 +39,8 @@ static void put(const struct place *p, const char *name, const char *text)
 	assert_int_equal(chmod(in(p, name), 0644), 0);
 }
 
-static int set_up(void **state)
+static void set_up(struct place *p)
 {
-	struct place *p = calloc(1, sizeof(*p));
-
 	assert_non_null(p);
 	strcpy(p->dir, "/tmp/test_config_files.XXXXXX");
 	assert_non_null(mkdtemp(p->dir));
@@ -52,20 +50,15 @@ static int set_up(void **state)
 	assert_int_equal(mkdir(p->run_dir, 0755), 0);
 	p->source.file = p->file;
 	p->source.run_dir = p->run_dir;
-	*state = p;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct place *p)
 {
-	struct place *p = *state;
 	char command[128];
 
 	config_free(p->config);
 	snprintf(command, sizeof(command), "rm -rf %s", p->dir);
 	assert_int_equal(system(command), 0);
-	free(p);
-	return 0;
 }
 
 /* The names of its servers; the former one is compared and freed. */
@@ -100,7 +93,7 @@ static void refuses(struct place *p, const char *want)
 	assert_string_equal(p->err, text);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct place, set_up, tear_down);
 
 TEST(test_order, struct place *p)
 {

@@ -255,10 +255,9 @@ static struct pins *new_pins(void)
 	return pins_new(&p);
 }
 
-int set_up(void **state)
+void set_up(struct fixture *fx)
 {
 	const struct predictor_options po = {.budget_bytes = 2 << 20};
-	struct fixture *fx = calloc(1, sizeof(*fx));
 
 	strcpy(fx->dir, "/tmp/forefetch-test-XXXXXX");
 	signal(SIGPIPE, SIG_IGN);
@@ -278,13 +277,10 @@ int set_up(void **state)
 	fx->conns = 2;
 	fx->control = open_control(fx);
 	assert_non_null(fx->control);
-	*state = fx;
-	return 0;
 }
 
-int tear_down(void **state)
+void tear_down(struct fixture *fx)
 {
-	struct fixture *fx = *state;
 	char dir[64];
 
 	control_free(fx->control);
@@ -299,8 +295,6 @@ int tear_down(void **state)
 	snprintf(dir, sizeof(dir), "%s/run", fx->dir);
 	rmdir(dir);
 	assert_int_equal(rmdir(fx->dir), 0);
-	free(fx);
-	return 0;
 }
 
 /* The client's side. */

@@ -50,8 +50,8 @@ struct fixture {
 uint64_t time_now_ms(void);
 
 /* Makes a directory, an event base and a control socket; and undoes it. */
-int set_up(void **state);
-int tear_down(void **state);
+void set_up(struct fixture *fx);
+void tear_down(struct fixture *fx);
 
 /* A second one at fx->path; NULL and fx->err. */
 struct control *open_control(struct fixture *fx);

@@ -149,7 +149,7 @@ static int begin(void **state)
 	return 0;
 }
 
-FIXTURE(begin, NULL);
+FIXTURE_OF_STATE(begin, NULL);
 
 /* Root and the daemon's user are told of all, others of their own. */
 TEST(test_whose)

@@ -71,7 +71,7 @@ static void check_caches(const Forefetch__ServerStatus *srv)
 	assert_true(srv->caches->disk_on);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct fixture, set_up, tear_down);
 
 TEST(test_status, struct fixture *fx)
 {

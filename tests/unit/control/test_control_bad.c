@@ -8,7 +8,7 @@
 #include "control/control.h"
 #include "control/control_fixture.h"
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct fixture, set_up, tear_down);
 
 TEST(test_wrong_requests, struct fixture *fx)
 {

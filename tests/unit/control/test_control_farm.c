@@ -44,9 +44,8 @@ static void turn(struct farm_fixture *fx)
 	event_base_dispatch(fx->base);
 }
 
-static int set_up(void **state)
+static void set_up(struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = calloc(1, sizeof(*fx));
 	struct engine_status st = {.state = ENGINE_DOWN};
 	char err[256];
 
@@ -69,22 +68,16 @@ static int set_up(void **state)
 		engine_get_status(farm_engine(fx->farm), &st);
 	}
 	assert_int_equal(st.state, ENGINE_UP);
-	*state = fx;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
-
 	farm_free(fx->farm);
 	fake_free(fx->fake);
 	event_base_free(fx->base);
 	unlink(fx->key_file);
 	rmdir(fx->dir);
 	free(fx->url);
-	free(fx);
-	return 0;
 }
 
 /* -EAGAIN, or 0 and the response. */
@@ -141,7 +134,7 @@ static void assert_text(const ProtobufCBinaryData *b, const char *text)
 	assert_memory_equal(b->data, text, b->len);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct farm_fixture, set_up, tear_down);
 
 /* ---- status ------------------------------------------------------------- */
 

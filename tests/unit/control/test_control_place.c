@@ -51,7 +51,7 @@ static void expect_warmed(struct fixture *fx, int fd)
 	response_free(res);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct fixture, set_up, tear_down);
 
 TEST(test_warm, struct fixture *fx)
 {

@@ -53,7 +53,7 @@ static const struct history_sample *take(struct fixture *f)
 	return history_at(f->h, history_count(f->h) - 1);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE_OF_STATE(setup, teardown);
 
 TEST(test_a_sample_is_what_was_new, struct fixture *f)
 {

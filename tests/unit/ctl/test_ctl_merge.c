@@ -88,10 +88,8 @@ static ssize_t trees_in(const char *file, uint64_t uid)
 	return n;
 }
 
-static int set_up(void **state)
+static void set_up(struct files *f)
 {
-	struct files *f = calloc(1, sizeof(*f));
-
 	strcpy(f->dir, "/tmp/ff-merge-XXXXXX");
 	assert_non_null(mkdtemp(f->dir));
 	snprintf(f->a, sizeof(f->a), "%s/a", f->dir);
@@ -100,21 +98,15 @@ static int set_up(void **state)
 	/* Two machines: the keys of one mean nothing to the other. */
 	export(f->a, 10, 1 << 20, 0);
 	export(f->b, 20, 5 << 20, 50);
-	*state = f;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct files *f)
 {
-	struct files *f = *state;
-
 	unlink(f->a);
 	unlink(f->b);
 	unlink(f->out);
 	/* Nothing else was left behind. */
 	assert_int_equal(rmdir(f->dir), 0);
-	free(f);
-	return 0;
 }
 
 static int merge(struct files *f, int n)
@@ -126,7 +118,7 @@ static int merge(struct files *f, int n)
 	return trees_merge(&opt);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct files, set_up, tear_down);
 
 TEST(test_merge, struct files *f)
 {

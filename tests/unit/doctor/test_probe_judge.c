@@ -44,7 +44,7 @@ static void expect(const struct probe_target *t, enum probe_cause cause,
 		fail_msg("\"%s\" is not in \"%s\"", remedy, why.remedy);
 }
 
-FIXTURE(setup, NULL);
+FIXTURE_OF_STATE(setup, NULL);
 
 TEST(test_works)
 {

@@ -7,28 +7,27 @@
 #include "unittest.h"
 #include "scenario/vclock.h"
 
-int lies_open(void **state)
+void lies_open(struct lies *l)
 {
-	struct lies *l = calloc(1, sizeof(*l));
-
 	farm_open(&l->w);
 	vclock_start(l->w.base);
 	l->fake = fake_new(l->w.base);
 	farm_url(&l->w, fake_url(l->fake));
-	*state = l;
-	return 0;
 }
 
-int lies_close(void **state)
+void lies_close(struct lies *l)
 {
-	struct lies *l = *state;
-
 	engine_free(l->w.engine);
 	l->w.engine = NULL;
 	fake_free(l->fake);
 	farm_close(&l->w);
-	free(l);
-	return 0;
+}
+
+void lies_again(struct lies *l)
+{
+	lies_close(l);
+	memset(l, 0, sizeof(*l));
+	lies_open(l);
 }
 
 void lies_set_url(struct lies *l, const char *url)

@@ -15,8 +15,10 @@ struct lies {
 };
 
 /* Of a test: the server is there, and is the engine's one URL. */
-int lies_open(void **state);
-int lies_close(void **state);
+void lies_open(struct lies *l);
+void lies_close(struct lies *l);
+/* As at the beginning, with another server. */
+void lies_again(struct lies *l);
 /* Another URL, before it begins. */
 void lies_set_url(struct lies *l, const char *url);
 void lies_begin(struct lies *l);

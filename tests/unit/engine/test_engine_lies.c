@@ -46,14 +46,13 @@ static const struct refusal refusals[] = {
 	"password_file"},
 };
 
-FIXTURE(lies_open, lies_close);
+FIXTURE(struct lies, lies_open, lies_close);
 
 /* Each is one state and says what to do; it goes when its cause does. */
-TEST(test_refusals)
+TEST(test_refusals, struct lies *l)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		const struct refusal *r = &refusals[i];
-		struct lies *l = *state;
 		struct question q;
 
 		fake_say_text(l->fake, r->command, r->reply);
@@ -65,18 +64,15 @@ TEST(test_refusals)
 		fake_forget(l->fake, r->command);
 		vclock_pass(10 * S);
 		lies_expect(l, ENGINE_UP, "");
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
 /* The same, of one that was well. */
-TEST(test_refuses_later)
+TEST(test_refuses_later, struct lies *l)
 {
 	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
 		const struct refusal *r = &refusals[i];
-		struct lies *l = *state;
-
 		if (strcmp(r->command, "GET") != 0 || r->reply[0] != '-')
 			continue;
 		lies_begin_up(l);
@@ -86,8 +82,7 @@ TEST(test_refuses_later)
 		fake_forget(l->fake, "GET");
 		vclock_pass(10 * S);
 		lies_expect(l, ENGINE_UP, "");
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
@@ -167,7 +162,7 @@ TEST(test_password, struct lies *l)
 
 /* ---- something else ---------------------------------------------------- */
 
-TEST(test_strangers)
+TEST(test_strangers, struct lies *l)
 {
 	static const struct {
 		const char *bytes;
@@ -183,14 +178,11 @@ TEST(test_strangers)
 	};
 
 	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
-		struct lies *l = *state;
-
 		fake_greet_with(l->fake, strangers[i].bytes, strangers[i].len);
 		lies_begin(l);
 		lies_expect(l, ENGINE_REFUSES, strangers[i].word);
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
@@ -233,7 +225,7 @@ TEST(test_nobody_listens, struct lies *l)
 
 /* ---- replies that are none --------------------------------------------- */
 
-TEST(test_unasked)
+TEST(test_unasked, struct lies *l)
 {
 	static const char *const texts[] = {"+OK\r\n", "$-1\r\n", ":1\r\n",
 	    "*1\r\n+x\r\n", "-ERR max number of clients reached\r\n",
@@ -241,15 +233,12 @@ TEST(test_unasked)
 	    "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct lies *l = *state;
-
 		lies_begin_up(l);
 		fake_send(l->fake, texts[i], strlen(texts[i]));
 		vclock_pass(10 * MS);
 		lies_expect(l, ENGINE_DOWN, "nobody asked for");
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
@@ -263,9 +252,8 @@ struct lie {
 	}
 
 /* To a question: it ends once, with nothing, and the daemon goes on. */
-static void try_lie(void **state, const char *bytes, size_t len)
+static void try_lie(struct lies *l, const char *bytes, size_t len)
 {
-	struct lies *l = *state;
 	struct question q;
 
 	lies_begin_up(l);
@@ -277,11 +265,10 @@ static void try_lie(void **state, const char *bytes, size_t len)
 	if (farm_state(&l->w) == ENGINE_UP)
 		fail_msg("it is up after %.20s", bytes);
 	lies_recover(l);
-	lies_close(state);
-	lies_open(state);
+	lies_again(l);
 }
 
-TEST(test_lies)
+TEST(test_lies, struct lies *l)
 {
 	static const struct lie lies[] = {LIE("+OK\r\n"), LIE(":5\r\n"),
 	    LIE("*0\r\n"), LIE("*1\r\n$1\r\nx\r\n"), LIE(">1\r\n+x\r\n"),
@@ -300,17 +287,16 @@ TEST(test_lies)
 	    LIE("+a\nb\r\n"), LIE("$1 \r\nx\r\n")};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
-		try_lie(state, lies[i].bytes, lies[i].len);
+		try_lie(l, lies[i].bytes, lies[i].len);
 }
 
 /* What comes behind a value is no reply. */
-TEST(test_value_and_lie)
+TEST(test_value_and_lie, struct lies *l)
 {
 	static const char *const texts[] = {
 	    "$1\r\nx\r\n+OK\r\n", "$1\r\nxyz\r\n"};
 
 	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-		struct lies *l = *state;
 		struct question q;
 
 		lies_begin_up(l);
@@ -322,12 +308,11 @@ TEST(test_value_and_lie)
 		question_free(&q);
 		lies_expect(l, ENGINE_DOWN, "it sent");
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
-TEST(test_large_lies)
+TEST(test_large_lies, struct lies *l)
 {
 	enum { BYTES = 40 << 20 };
 	FREED char *text = malloc(BYTES + 1);
@@ -336,18 +321,18 @@ TEST(test_large_lies)
 	/* A line without an end. */
 	memset(text, 'x', BYTES);
 	text[0] = '+';
-	try_lie(state, text, BYTES);
+	try_lie(l, text, BYTES);
 	text[0] = '-';
-	try_lie(state, text, BYTES);
+	try_lie(l, text, BYTES);
 	/* Many values that are small, in an array that is too large. */
 	len = (size_t)sprintf(text, "*200000\r\n");
 	for (int i = 0; i < 90000; i++)
 		len += (size_t)sprintf(text + len, "$400\r\n%0400d\r\n", i);
-	try_lie(state, text, len);
+	try_lie(l, text, len);
 	/* Arrays within arrays, which libhiredis 1.0 and later would take. */
 	for (len = 0; len < 4 << 20; len += 4)
 		memcpy(text + len, "*1\r\n", 4);
-	try_lie(state, text, len);
+	try_lie(l, text, len);
 }
 
 /* Each byte of a reply comes alone. */
@@ -416,13 +401,12 @@ static void ask_three(struct lies *l, struct question q[3])
 
 /* The connection ends at one of them, and more is there already than anybody
  * asked for: with a value before it, of one read(2) or of several. */
-TEST(test_more_behind_lie)
+TEST(test_more_behind_lie, struct lies *l)
 {
 	static const int sizes[] = {1, 20 << 10, 40 << 10, 200 << 10};
 	static char text[256 << 10];
 
 	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-		struct lies *l = *state;
 		struct question q[3];
 		int len =
 		    sprintf(text, "$%d\r\n%0*d\r\n:1\r\n:1\r\n:1\r\n:1\r\n",
@@ -439,8 +423,7 @@ TEST(test_more_behind_lie)
 		assert_null(q[1].value);
 		assert_null(q[2].value);
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 
@@ -489,10 +472,9 @@ TEST(test_shares_the_loop, struct lies *l)
 }
 
 /* The connection ends at each byte of all that it says. */
-TEST(test_cut)
+TEST(test_cut, struct lies *l)
 {
 	for (size_t cut = 1; cut < 140; cut++) {
-		struct lies *l = *state;
 		struct question q = {0};
 		bool asked;
 
@@ -505,7 +487,6 @@ TEST(test_cut)
 		assert_int_equal(q.answers, asked);
 		question_free(&q);
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }

@@ -63,10 +63,8 @@ static void write_map(
 	    fake_port(f), id);
 }
 
-static int set_up(void **state)
+static void set_up(struct pair *p)
 {
-	struct pair *p = calloc(1, sizeof(*p));
-
 	farm_open(&p->w);
 	vclock_start(p->w.base);
 	p->a = fake_new(p->w.base);
@@ -76,21 +74,15 @@ static int set_up(void **state)
 	be_node(p->a, id_a, p->map_a);
 	be_node(p->b, id_b, p->map_a);
 	farm_url(&p->w, fake_url(p->a));
-	*state = p;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct pair *p)
 {
-	struct pair *p = *state;
-
 	engine_free(p->w.engine);
 	p->w.engine = NULL;
 	fake_free(p->a);
 	fake_free(p->b);
 	farm_close(&p->w);
-	free(p);
-	return 0;
 }
 
 static void begin_up(struct pair *p)
@@ -125,7 +117,7 @@ static size_t count_nodes(struct pair *p)
 	return engine_get_nodes(p->w.engine, NULL, 0);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct pair, set_up, tear_down);
 
 TEST(test_one_node, struct pair *p)
 {
@@ -227,7 +219,7 @@ TEST(test_bad_redirects, struct pair *p)
 	}
 }
 
-TEST(test_bad_maps)
+TEST(test_bad_maps, struct pair *p)
 {
 	static const char *const lies[] = {"*0\r\n", "+OK\r\n", "*1\r\n*0\r\n",
 	    "*1\r\n:1\r\n", "*1\r\n*3\r\n:5\r\n:4\r\n*2\r\n$1\r\na\r\n:1\r\n",
@@ -240,7 +232,6 @@ TEST(test_bad_maps)
 	    "*1\r\n*2\r\n:0\r\n:5\r\n"};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		struct pair *p = *state;
 
 		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
 		farm_begin(&p->w);
@@ -254,8 +245,9 @@ TEST(test_bad_maps)
 		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
 		vclock_pass(60 * S);
 		assert_null(ask(p, "key"));
-		tear_down(state);
-		set_up(state);
+		tear_down(p);
+		memset(p, 0, sizeof(*p));
+		set_up(p);
 	}
 }
 

@@ -9,7 +9,7 @@
 #include "engine/lies_fixture.h"
 #include "scenario/vclock.h"
 
-FIXTURE(lies_open, lies_close);
+FIXTURE(struct lies, lies_open, lies_close);
 
 /* ---- an honest one ----------------------------------------------------- */
 
@@ -381,7 +381,7 @@ TEST(test_flush, struct lies *l)
 	assert_int_equal(f.removed, 0);
 }
 
-TEST(test_flush_lies)
+TEST(test_flush_lies, struct lies *l)
 {
 	static const char *const lies[] = {"+OK\r\n", "*0\r\n", "*1\r\n*0\r\n",
 	    "*2\r\n:0\r\n*0\r\n", "*2\r\n$1\r\n0\r\n+x\r\n",
@@ -389,7 +389,6 @@ TEST(test_flush_lies)
 	    "-NOPERM\r\n", "-ERR what\r\n", "garbage"};
 
 	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
-		struct lies *l = *state;
 		struct flushed f = {0};
 
 		lies_begin_up(l);
@@ -399,8 +398,7 @@ TEST(test_flush_lies)
 		assert_int_equal(f.calls, 1);
 		assert_string_not_equal(f.error, "");
 		lies_recover(l);
-		lies_close(state);
-		lies_open(state);
+		lies_again(l);
 	}
 }
 

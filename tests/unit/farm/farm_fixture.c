@@ -47,10 +47,9 @@ void end_farm(struct farm_machine *m)
 
 static void begin_machine(struct farm_machine *m, char *key_file)
 {
-	void *state;
-
-	assert_int_equal(setup(&state), 0);
-	m->w = state;
+	m->w = calloc(1, sizeof(*m->w));
+	assert_non_null(m->w);
+	setup(m->w);
 	fixture_begin(&m->fx, 64 * MIB);
 	caches_set_data(m->w->caches, m->fx.dc);
 	m->link = linkest_new();
@@ -60,19 +59,17 @@ static void begin_machine(struct farm_machine *m, char *key_file)
 
 static void end_machine(struct farm_machine *m)
 {
-	void *state = m->w;
-
 	end_farm(m);
 	fetch_free(m->fetch);
 	linkest_free(m->link);
 	m->w->caches->data = NULL;
 	fixture_end(&m->fx);
-	assert_int_equal(teardown(&state), 0);
+	teardown(m->w);
+	free(m->w);
 }
 
-int begin_pair(void **state)
+void begin_pair(struct pair *p)
 {
-	struct pair *p = calloc(1, sizeof(*p));
 	int fd;
 
 	snprintf(p->key_file, sizeof(p->key_file), "/tmp/ff-farm-XXXXXX");
@@ -82,20 +79,14 @@ int begin_pair(void **state)
 	write_key(p->key_file, 1);
 	begin_machine(&p->a, p->key_file);
 	begin_machine(&p->b, p->key_file);
-	*state = p;
-	return 0;
 }
 
-int end_pair(void **state)
+void end_pair(struct pair *p)
 {
-	struct pair *p = *state;
-
 	end_machine(&p->a);
 	end_machine(&p->b);
 	fake_clear();
 	unlink(p->key_file);
-	free(p);
-	return 0;
 }
 
 void turn(struct farm_machine *m)

@@ -32,8 +32,8 @@ struct pair {
 	struct farm_machine a, b;
 };
 
-int begin_pair(void **state);
-int end_pair(void **state);
+void begin_pair(struct pair *p);
+void end_pair(struct pair *p);
 /* Begin the machine's part in the farm of this key file, for a server of that
  * address. */
 void begin_farm(struct farm_machine *m, char *key_file, const char *address);

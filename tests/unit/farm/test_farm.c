@@ -49,7 +49,7 @@ static enum cached_verdict read_big(
 	return v;
 }
 
-FIXTURE(begin_pair, end_pair);
+FIXTURE(struct pair, begin_pair, end_pair);
 
 /* ---- data -------------------------------------------------------------- */
 

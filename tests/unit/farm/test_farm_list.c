@@ -77,7 +77,7 @@ static enum cached_verdict look_up(struct farm_machine *m, const char *name)
 	return cached_lookup(&call, &a);
 }
 
-FIXTURE(begin_pair, end_pair);
+FIXTURE(struct pair, begin_pair, end_pair);
 
 TEST(test_listing, struct pair *p)
 {

@@ -61,7 +61,7 @@ static void until_waiting(struct farm_machine *m)
 		turn(m);
 }
 
-FIXTURE(begin_pair, end_pair);
+FIXTURE(struct pair, begin_pair, end_pair);
 
 /* The second one waits for what the first one fetches. */
 TEST(test_one_fetches, struct pair *p)

@@ -6,22 +6,18 @@
 
 enum { CELLS = 4 };
 
-static int begin(void **state)
+static void begin(struct pair *p)
 {
-	struct pair *p;
-
-	begin_pair(state);
-	p = *state;
+	begin_pair(p);
 	vclock_start(p->a.fx.base);
 	/* Nobody knows whether others are there before this was asked. */
 	vclock_pass(10 * S);
-	return 0;
 }
 
-static int end(void **state)
+static void end(struct pair *p)
 {
 	vclock_stop();
-	return end_pair(state);
+	end_pair(p);
 }
 
 /* A job goes on: another cell comes each tenth of a second. */
@@ -35,7 +31,7 @@ static void read_cells(struct farm_machine *m)
 	}
 }
 
-FIXTURE(begin, end);
+FIXTURE(struct pair, begin, end);
 
 /* While replies come, a job waits for the next one. */
 TEST(test_behind_the_job, struct pair *p)

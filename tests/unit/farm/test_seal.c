@@ -225,26 +225,18 @@ struct folder {
 	char err[512];
 };
 
-static int folder_begin(void **state)
+static void folder_begin(struct folder *f)
 {
-	struct folder *f = calloc(1, sizeof(*f));
-
 	assert_non_null(f);
 	strcpy(f->path, "/tmp/ff-seal.XXXXXX");
 	assert_non_null(mkdtemp(f->path));
 	snprintf(f->file, sizeof(f->file), "%s/key", f->path);
-	*state = f;
-	return 0;
 }
 
-static int folder_end(void **state)
+static void folder_end(struct folder *f)
 {
-	struct folder *f = *state;
-
 	unlink(f->file);
 	assert_int_equal(rmdir(f->path), 0);
-	free(f);
-	return 0;
 }
 
 static void put(struct folder *f, const void *data, size_t len, mode_t mode)
@@ -291,7 +283,7 @@ static void must_load(struct folder *f)
 	"0102030405060708090a0b0c0d0e0f10"                                     \
 	"1112131415161718191a1B1C1D1E1f20"
 
-FIXTURE(folder_begin, folder_end);
+FIXTURE(struct folder, folder_begin, folder_end);
 
 TEST(test_file, struct folder *f)
 {

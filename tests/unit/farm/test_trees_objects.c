@@ -58,7 +58,7 @@ static struct caches *caches_other(struct world *w, size_t memory_bytes)
 	return c;
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 TEST(test_there_and_back, struct world *w)
 {
@@ -240,7 +240,7 @@ static void assert_name(
 	assert_memory_equal(got, name, len);
 }
 
-FIXTURE(NULL, NULL);
+FIXTURE_OF_STATE(NULL, NULL);
 
 /* Those that are known go out, and come in, a part at a time. */
 TEST(test_names_there_and_back)

@@ -22,22 +22,6 @@ int clock_gettime(clockid_t id, struct timespec *ts)
 	return 0;
 }
 
-static int set_up(void **state)
-{
-	struct hint_world *w = calloc(1, sizeof(*w));
-
-	hint_world_open(w);
-	*state = w;
-	return 0;
-}
-
-static int tear_down(void **state)
-{
-	hint_world_close(*state);
-	free(*state);
-	return 0;
-}
-
 static void turn(struct hint_world *w)
 {
 	event_base_loop(w->base, EVLOOP_NONBLOCK);
@@ -132,7 +116,7 @@ static struct hint_progress told(struct hint_stream *s)
 	return p;
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct hint_world, hint_world_open, hint_world_close);
 
 /* ---- the way to the bytes --------------------------------------------- */
 

@@ -175,24 +175,17 @@ struct world {
 	struct credential *cred;
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
 	struct linkest_kept kept = {.rate_Bps = 5000000, .base_us = 40000};
 
 	rooms_open(&w->pf, &w->cred, 1);
 	linkest_begin(w->pf.g.link, &kept);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	rooms_close(&w->pf, &w->cred, 1);
-	free(w);
-	return 0;
 }
 
 static bool pays(struct world *w, const struct wish *wish, uint64_t bytes)
@@ -213,7 +206,7 @@ static int price(struct world *w, uint64_t bytes)
 	return 100;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_price_of_link, struct world *w)
 {

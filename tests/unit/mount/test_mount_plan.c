@@ -28,10 +28,8 @@ static void put(const char *dir, const char *name, const char *text)
 	assert_int_equal(fclose(f), 0);
 }
 
-static int setup(void **state)
+static void setup(struct host *h)
 {
-	struct host *h = calloc(1, sizeof(*h));
-
 	strcpy(h->dir, "/tmp/mount.XXXXXX");
 	assert_non_null(mkdtemp(h->dir));
 	snprintf(h->file, sizeof(h->file), "%s/f.conf", h->dir);
@@ -40,21 +38,16 @@ static int setup(void **state)
 	assert_int_equal(mkdir(h->etc, 0755), 0);
 	assert_int_equal(mkdir(h->run, 0755), 0);
 	put(h->dir, "f.conf", "[forefetch]\n");
-	*state = h;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct host *h)
 {
-	struct host *h = *state;
 	char command[64];
 
 	mount_plan_release(&h->plan);
 	config_free(h->cfg);
 	snprintf(command, sizeof(command), "rm -r %s", h->dir);
 	assert_int_equal(system(command), 0);
-	free(h);
-	return 0;
 }
 
 static bool port_taken(void *ctx, unsigned port)
@@ -128,7 +121,7 @@ static void refused(struct host *h, const char *source, const char *options,
 		fail_msg("%s", h->why.text);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct host, setup, teardown);
 
 TEST(test_new, struct host *h)
 {

@@ -21,25 +21,19 @@ static bool may_search(void *ctx, uint32_t cred, uint64_t dir)
 	return cred == CRED && dir != t->forbidden;
 }
 
-static int setup(void **state)
+static void setup(struct test *t)
 {
-	struct test *t = calloc(1, sizeof(*t));
 	struct mention_params p = {
 	    .memory_bytes = 1 << 20, .may_search = may_search, .ctx = t};
 
 	t->m = mention_new(&p);
 	t->now_ns = 100 * (uint64_t)SECOND;
-	*state = t;
-	return t->m ? 0 : -1;
+	assert_non_null(t->m);
 }
 
-static int teardown(void **state)
+static void teardown(struct test *t)
 {
-	struct test *t = *state;
-
 	mention_free(t->m);
-	free(t);
-	return 0;
 }
 
 /* Names, between spaces; those that end with a slash are directories. The key
@@ -132,7 +126,7 @@ static void two_directories(struct test *t)
 	list(t, 1, "main.js x.js lib/ other.js");
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct test, setup, teardown);
 
 TEST(tells_names_beside_the_file, struct test *t)
 {

@@ -34,26 +34,18 @@ static size_t give_order(
 	return n;
 }
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	w->ps = patterns_new(give_order, w);
 	w->size_bytes = (uint64_t)MOST * BLOCK;
 	w->pipe_bytes = 6 * BLOCK;
 	w->reader = 1;
 	assert_non_null(w->ps);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	patterns_free(w->ps);
-	free(w);
-	return 0;
 }
 
 static void read_bytes(struct world *w, uint64_t offset, uint32_t count)
@@ -99,7 +91,7 @@ static void line(struct world *w, int64_t from, int64_t stride, unsigned n)
 		read_block(w, (uint64_t)(from + stride * (int64_t)i));
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_backward, struct world *w)
 {

@@ -40,27 +40,20 @@ static void learn(struct world *w)
 }
 
 /* So small that the log and the objects are full, and taken back. */
-static int set_up(void **state)
+static void set_up(struct world *w)
 {
 	struct predictor_options opt = {.budget_bytes = 1 << 20};
-	struct world *w = calloc(1, sizeof(*w));
 
 	assert_non_null(w);
 	w->p = predictor_new(&opt);
 	w->next = FIRST;
 	for (unsigned i = 0; i < RUNS; i++)
 		learn(w);
-	*state = w;
-	return 0;
 }
 
-static int tear_down(void **state)
+static void tear_down(struct world *w)
 {
-	struct world *w = *state;
-
 	predictor_free(w->p);
-	free(w);
-	return 0;
 }
 
 static bool is_of(const struct world *w, uint64_t object)
@@ -68,7 +61,7 @@ static bool is_of(const struct world *w, uint64_t object)
 	return object >= FIRST && object < w->next;
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 TEST(test_list, struct world *w)
 {

@@ -33,12 +33,12 @@ bool upstream_drop(struct upstream_call *call)
 
 /* ---- wants ------------------------------------------------------------- */
 
-int step_setup(void **state)
+void step_setup(struct step_world *s)
 {
-	struct step_world *s = calloc(1, sizeof(*s));
 	struct config_rate cap = {.percent = 80};
 
-	set_up((void **)&s->w);
+	s->w = calloc(1, sizeof(*s->w));
+	set_up(s->w);
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
 	s->w->config.policy.prefetch_block_size = 16 << 10;
 	s->w->config.policy.prefetch_block_count = 1;
@@ -54,14 +54,10 @@ int step_setup(void **state)
 	    .queue = s->pf.queue,
 	    .calls = s->calls,
 	    .sources = s->pf.sources});
-	*state = s;
-	return 0;
 }
 
-int step_teardown(void **state)
+void step_teardown(struct step_world *s)
 {
-	struct step_world *s = *state;
-
 	queue_free(s->pf.queue);
 	s->pf.queue = NULL;
 	steps_free(s->steps);
@@ -69,9 +65,8 @@ int step_teardown(void **state)
 	fetch_free(s->pf.g.fetch);
 	budget_free(s->pf.g.budget);
 	rooms_close(&s->pf, &s->cred, 1);
-	tear_down((void **)&s->w);
-	free(s);
-	return 0;
+	tear_down(s->w);
+	free(s->w);
 }
 
 uint64_t key_of(const char *fh)

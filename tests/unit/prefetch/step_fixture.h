@@ -36,8 +36,8 @@ struct step_world {
 	unsigned seen; /* calls that were looked at */
 };
 
-int step_setup(void **state);
-int step_teardown(void **state);
+void step_setup(struct step_world *s);
+void step_teardown(struct step_world *s);
 
 uint64_t key_of(const char *fh);
 /* Of an object by its key, or by its handle; it has left the queue. */

@@ -18,24 +18,16 @@ struct world {
 	uint64_t next, now_us;
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	w->k = kinds_new();
 	w->next = 1;
 	w->now_us = 100 * SECOND;
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	kinds_free(w->k);
-	free(w);
-	return 0;
 }
 
 static struct kinds_file new_file(
@@ -76,7 +68,7 @@ static void be_over(struct world *w)
 		kinds_age(w->k, w->now_us);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- what is usual ---------------------------------------------------- */
 

@@ -62,7 +62,7 @@ static bool ask_object(
 	return ask(w, proc, &args, status);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 /* ---- calls ------------------------------------------------------------ */
 

@@ -44,7 +44,7 @@ static void make_entries(int known)
 	}
 }
 
-FIXTURE(step_setup, step_teardown);
+FIXTURE(struct step_world, step_setup, step_teardown);
 
 /* Behind a first page the farm is asked for the names. The entries of that page
  * are fresh, which is no reason to leave all others to lookups. */

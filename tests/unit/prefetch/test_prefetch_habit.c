@@ -20,24 +20,16 @@ struct world {
 	uint64_t next; /* object */
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	rooms_open(&w->pf, w->creds, CREDS);
 	rooms_add(&w->pf, &source_habit);
 	w->next = 1000;
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	rooms_close(&w->pf, w->creds, CREDS);
-	free(w);
-	return 0;
 }
 
 /* ---- calls that are seen ---------------------------------------------- */
@@ -135,7 +127,7 @@ static void teach(
 	forget_wants(w);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- files ------------------------------------------------------------ */
 

@@ -77,9 +77,8 @@ static bool on_seen(void *ctx, const struct predictor_obs *obs)
 	return false;
 }
 
-static int setup(void **state)
+static void setup(struct heard_world *s)
 {
-	struct heard_world *s = calloc(1, sizeof(*s));
 	struct prefetch_params p = {.name = "nas",
 	    .path = "",
 	    .memory_bytes = 2 << 20,
@@ -87,7 +86,8 @@ static int setup(void **state)
 	    .ready = ready,
 	    .ctx = s};
 
-	set_up((void **)&s->w);
+	s->w = calloc(1, sizeof(*s->w));
+	set_up(s->w);
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
 	s->w->config.prefetch_rate.percent = 80;
 	p.base = s->base = event_base_new();
@@ -100,22 +100,17 @@ static int setup(void **state)
 	s->pf = prefetch_new(&p);
 	assert_non_null(s->pf);
 	say_dir(s->w);
-	*state = s;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct heard_world *s)
 {
-	struct heard_world *s = *state;
-
 	prefetch_free(s->pf);
 	fetch_free(s->fetch);
 	linkest_free(s->link);
 	iopool_free(s->pool);
 	event_base_free(s->base);
-	tear_down((void **)&s->w);
-	free(s);
-	return 0;
+	tear_down(s->w);
+	free(s->w);
 }
 
 /* A call about "dir", from buffers that are others' once it has been told. */
@@ -157,7 +152,7 @@ static void pump(struct heard_world *s)
 	event_base_loop(s->base, EVLOOP_NONBLOCK);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct heard_world, setup, teardown);
 
 TEST(test_behind_the_reply, struct heard_world *s)
 {

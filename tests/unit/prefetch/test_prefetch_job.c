@@ -36,10 +36,8 @@ static enum step on_turn(
 	return STEP_DONE;
 }
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	rooms_open(&w->pf, w->creds, CREDS);
 	for (int i = 0; i < 2; i++) {
 		w->jobs[i].owner.on_end = on_end;
@@ -47,19 +45,13 @@ static int setup(void **state)
 		assert_true(
 		    want_add_job(w->pf.queue, w->creds[0], &w->jobs[i].owner));
 	}
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	for (int i = 0; i < 2; i++)
 		want_disown(&w->jobs[i].owner);
 	rooms_close(&w->pf, w->creds, CREDS);
-	free(w);
-	return 0;
 }
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
@@ -67,7 +59,7 @@ static struct want *add(struct world *w, uint64_t object, uint32_t lead)
 	return rooms_want_attr(&w->pf, w->creds[0], object, lead);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* One that is blocked stands back for the rest of the turn, and no longer. */
 TEST(test_blocked, struct world *w)

@@ -11,24 +11,16 @@ struct lane_world {
 	struct credential *creds[CLIENTS];
 };
 
-static int setup(void **state)
+static void setup(struct lane_world *s)
 {
-	struct lane_world *s = calloc(1, sizeof(*s));
-
 	rooms_open(&s->pf, s->creds, CLIENTS);
 	for (unsigned i = 0; i < CLIENTS; i++)
 		s->creds[i]->actor = rooms_actor_of(i);
-	*state = s;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct lane_world *s)
 {
-	struct lane_world *s = *state;
-
 	rooms_close(&s->pf, s->creds, CLIENTS);
-	free(s);
-	return 0;
 }
 
 /* `n` objects from `first` on, all as soon. */
@@ -51,7 +43,7 @@ static uint64_t take(struct lane_world *s)
 	return object;
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct lane_world, setup, teardown);
 
 TEST(test_one_client_in_its_order, struct lane_world *s)
 {

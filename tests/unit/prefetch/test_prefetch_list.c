@@ -20,7 +20,7 @@ enum {
 static struct entry entries[LARGE];
 static char texts[LARGE][2][24];
 
-static int set_up_entries(void **state)
+static void set_up_entries(struct world *w)
 {
 	for (int i = 0; i < LARGE; i++) {
 		snprintf(texts[i][0], sizeof(texts[i][0]), "file-%d.c", i);
@@ -29,7 +29,7 @@ static int set_up_entries(void **state)
 	}
 	entries[0] = (struct entry){".", "dir", NF3DIR};
 	entries[1] = (struct entry){"..", "top", NF3DIR};
-	return set_up(state);
+	set_up(w);
 }
 
 static struct listing *listing_of(struct world *w)
@@ -76,7 +76,7 @@ static void assert_whole(struct world *w, struct listing *l)
 	assert_int_equal(listing_count(l), SMALL);
 }
 
-FIXTURE(set_up_entries, tear_down);
+FIXTURE(struct world, set_up_entries, tear_down);
 
 TEST(test_page_again, struct world *w)
 {

@@ -21,29 +21,23 @@ struct note_world {
 	struct credential *cred;
 };
 
-static int setup(void **state)
+static void setup(struct note_world *s)
 {
-	struct note_world *s = calloc(1, sizeof(*s));
-
-	set_up((void **)&s->w);
+	s->w = calloc(1, sizeof(*s->w));
+	set_up(s->w);
 	s->pf.g.caches = s->w->caches;
 	s->pf.g.config = &s->w->config;
 	rooms_open(&s->pf, &s->cred, 1);
 	rooms_add(&s->pf, &source_renew);
 	s->cred->id = s->w->cred;
 	s->cred->uid = USER;
-	*state = s;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct note_world *s)
 {
-	struct note_world *s = *state;
-
 	rooms_close(&s->pf, &s->cred, 1);
-	tear_down((void **)&s->w);
-	free(s);
-	return 0;
+	tear_down(s->w);
+	free(s->w);
 }
 
 static uint64_t key_of(const char *text)
@@ -80,7 +74,7 @@ static void age(struct note_world *s, uint64_t now_us)
 
 /* ---- in vain ---------------------------------------------------------- */
 
-FIXTURE(setup, teardown);
+FIXTURE(struct note_world, setup, teardown);
 
 /* An object that is asked for again and again does not delay the verdict on the
  * others. */

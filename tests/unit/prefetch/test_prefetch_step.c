@@ -34,7 +34,7 @@ static void assert_nothing_asked(struct step_world *s)
 	assert_call(s, NULL, NULL);
 }
 
-FIXTURE(step_setup, step_teardown);
+FIXTURE(struct step_world, step_setup, step_teardown);
 
 /* What is fresh is not asked for. */
 TEST(test_fresh, struct step_world *s)

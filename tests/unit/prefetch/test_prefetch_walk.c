@@ -24,31 +24,26 @@ struct walk_world {
 	struct credential *creds[CREDS];
 };
 
-static int setup(void **state)
+static void setup(struct walk_world *s)
 {
-	struct walk_world *s = calloc(1, sizeof(*s));
 	struct rpc_auth_sys auth = {.uid = 2000, .gid = 2000};
 	struct rpc_cred cred = {.flavor = AUTH_SYS};
 
-	set_up((void **)&s->w);
+	s->w = calloc(1, sizeof(*s->w));
+	set_up(s->w);
 	s->pf.g.caches = s->w->caches;
 	s->pf.g.config = &s->w->config;
 	rooms_open(&s->pf, s->creds, CREDS);
 	rooms_add(&s->pf, &source_walk);
 	s->creds[0]->id = s->w->cred;
 	s->creds[1]->id = caches_cred(s->w->caches, &cred, &auth);
-	*state = s;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct walk_world *s)
 {
-	struct walk_world *s = *state;
-
 	rooms_close(&s->pf, s->creds, CREDS);
-	tear_down((void **)&s->w);
-	free(s);
-	return 0;
+	tear_down(s->w);
+	free(s->w);
 }
 
 /* ---- what the server says, and clients ask ----------------------------- */
@@ -184,7 +179,7 @@ static void assert_wanted(struct walk_world *s, const char *names)
 	free(copy);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct walk_world, setup, teardown);
 
 /* ---- walks -------------------------------------------------------------- */
 
@@ -483,7 +478,7 @@ TEST(test_names_that_come_back, struct walk_world *s)
 	}
 }
 
-FIXTURE(NULL, NULL);
+FIXTURE_OF_STATE(NULL, NULL);
 
 /* ---- the tree ------------------------------------------------------------ */
 

@@ -54,28 +54,20 @@ struct world {
 	struct upstream up;
 };
 
-static int setup(void **state)
+static void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	rooms_open(&w->pf, w->creds, CREDS);
 	w->pf.g.fetch = fetch_new(&w->up, NULL, w->pf.g.metrics, NULL);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	queue_free(w->pf.queue);
 	w->pf.queue = NULL;
 	for (int i = 0; i < FLIGHTS; i++)
 		free(w->calls[i].call);
 	fetch_free(w->pf.g.fetch);
 	rooms_close(&w->pf, w->creds, CREDS);
-	free(w);
-	return 0;
 }
 
 static struct want *add(struct world *w, uint64_t object, uint32_t lead)
@@ -131,7 +123,7 @@ static void arrive(struct world *w, unsigned i)
 	call->ops->on_reply(call->arg, &res);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- lanes ------------------------------------------------------------ */
 

@@ -10,22 +10,14 @@ struct source_world {
 	struct credential *cred;
 };
 
-static int setup(void **state)
+static void setup(struct source_world *s)
 {
-	struct source_world *s = calloc(1, sizeof(*s));
-
 	rooms_open(&s->pf, &s->cred, 1);
-	*state = s;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct source_world *s)
 {
-	struct source_world *s = *state;
-
 	rooms_close(&s->pf, &s->cred, 1);
-	free(s);
-	return 0;
 }
 
 /* ---- whoever reads one file reads the next ------------------------------ */
@@ -77,7 +69,7 @@ static const struct source_ops next = {.open = next_open,
     .begins = next_begins,
     .turn = next_turn};
 
-FIXTURE(setup, teardown);
+FIXTURE(struct source_world, setup, teardown);
 
 TEST(test_hears)
 {

@@ -176,10 +176,8 @@ void set_size(struct world *w, uint64_t size)
 	know(w, "file");
 }
 
-int setup(void **state)
+void setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	TAILQ_INIT(&w->up.calls);
 	w->config.policy =
 	    (struct config_policy){.consistency = CONFIG_CONSISTENCY_BOUNDED,
@@ -197,14 +195,10 @@ int setup(void **state)
 	know(w, "file");
 	know(w, "other");
 	svc_open(w);
-	*state = w;
-	return 0;
 }
 
-int teardown(void **state)
+void teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	for (unsigned i = 0; i < CLIENTS; i++)
 		svc_client_gone(w->svc, &w->clients[i].svc);
 	svc_free(w->svc);
@@ -215,8 +209,6 @@ int teardown(void **state)
 	caches_free(w->caches);
 	metrics_free(w->metrics);
 	rbuf_pool_free(w->pool);
-	free(w);
-	return 0;
 }
 
 uint64_t counted(const struct world *w, enum metrics_counter counter)

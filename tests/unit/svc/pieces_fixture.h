@@ -79,8 +79,8 @@ void svc_open(struct world *w);
 nfs3_fh fh_of(const char *text);
 /* The file has had this length all the time. */
 void set_size(struct world *w, uint64_t size);
-int setup(void **state);
-int teardown(void **state);
+void setup(struct world *w);
+void teardown(struct world *w);
 uint64_t counted(const struct world *w, enum metrics_counter counter);
 void ask(struct world *w, unsigned client, uint32_t proc,
     const union nfs_args *args);

@@ -194,7 +194,7 @@ static void be_somebody_else(struct world *w)
 	w->cred = caches_cred(w->caches, &cred, &auth);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 /* ---- attributes -------------------------------------------------------- */
 

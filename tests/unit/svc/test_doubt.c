@@ -53,7 +53,7 @@ static void know_file(struct world *w)
 	say_name(w, "name", "file", NF3REG);
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 /* What the name leads to, for those that take a name away. */
 TEST(test_object_of_a_name, struct world *w)
@@ -128,7 +128,7 @@ static bool ambiguous(uint32_t proc, nfsstat3 status)
 	return doubt_ambiguous(proc_of(proc), &args, &res);
 }
 
-FIXTURE(NULL, NULL);
+FIXTURE_OF_STATE(NULL, NULL);
 
 TEST(test_errors)
 {
@@ -206,7 +206,7 @@ static void ask_time(set_time *t, uint32_t seconds, uint32_t nseconds)
 	t->set_time_u.time.nseconds = nseconds;
 }
 
-FIXTURE(set_up, tear_down);
+FIXTURE(struct world, set_up, tear_down);
 
 TEST(test_set_not_known, struct world *w)
 {

@@ -85,7 +85,7 @@ static void sent(uint32_t xid, uint64_t t)
 	drc_set_sent(e, &s);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE_OF_STATE(setup, teardown);
 
 TEST(test_reply_is_kept)
 {

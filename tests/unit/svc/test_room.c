@@ -53,7 +53,7 @@ static void take(int i)
 		room_set(fx.room, part, part->bytes + 10);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE_OF_STATE(setup, teardown);
 
 TEST(test_one_has_half)
 {

@@ -39,7 +39,7 @@ TEST(test_window)
 	assert_int_equal(svc_pieces_window(le, UNIT), 13750 + wire);
 }
 
-FIXTURE(setup, teardown);
+FIXTURE(struct world, setup, teardown);
 
 TEST(test_whole_where_the_rate_is_unknown, struct world *w)
 {

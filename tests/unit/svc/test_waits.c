@@ -30,7 +30,7 @@ static int close_waits(void **state)
 	return 0;
 }
 
-FIXTURE(open_waits, close_waits);
+FIXTURE_OF_STATE(open_waits, close_waits);
 
 TEST(test_actors)
 {

@@ -9,7 +9,7 @@
 
 /* ---- how often it is tried to connect ---------------------------------- */
 
-FIXTURE(world_setup, world_teardown);
+FIXTURE(struct world, world_setup, world_teardown);
 
 /* 100 ms at first, twice as long each time, five seconds at most; and each of
  * them between a half and one and a half of that. */

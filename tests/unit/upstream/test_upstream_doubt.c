@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "upstream/upstream_fixture.h"
 
-FIXTURE(world_setup, world_teardown);
+FIXTURE(struct world, world_setup, world_teardown);
 
 /* ---- doubt ------------------------------------------------------------- */
 

@@ -138,32 +138,24 @@ void world_open(struct world *w, unsigned connections, bool lazy)
 	vclock_settle();
 }
 
-int world_setup(void **state)
+void world_setup(struct world *w)
 {
-	struct world *w = calloc(1, sizeof(*w));
-
 	log_set_level(LOG_LEVEL_ERROR);
 	w->base = event_base_new();
 	vclock_start(w->base);
 	w->pool = rbuf_pool_new(0, 2);
 	w->metrics = metrics_new();
 	w->fd = -1;
-	*state = w;
-	return 0;
 }
 
-int world_teardown(void **state)
+void world_teardown(struct world *w)
 {
-	struct world *w = *state;
-
 	upstream_free(w->up);
 	server_refuse(w);
 	server_break_all(w);
 	metrics_free(w->metrics);
 	rbuf_pool_free(w->pool);
 	event_base_free(w->base);
-	free(w);
-	return 0;
 }
 
 /* ---- calls ------------------------------------------------------------- */

@@ -67,8 +67,8 @@ void server_answer(struct world *w, unsigned i);
 void server_show_life(struct world *w);
 
 /* ---- upstream ---- */
-int world_setup(void **state);
-int world_teardown(void **state);
+void world_setup(struct world *w);
+void world_teardown(struct world *w);
 void world_open(struct world *w, unsigned connections, bool lazy);
 uint64_t world_counter(struct world *w, enum metrics_counter id);
 void call_send(struct world *w, struct call *c, uint32_t proc);

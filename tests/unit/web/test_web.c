@@ -250,7 +250,7 @@ static const char *ask(
 
 #define HOST "Host: 127.0.0.1:9\r\n"
 
-FIXTURE(setup, teardown);
+FIXTURE_OF_STATE(setup, teardown);
 
 TEST(test_metrics, struct listener *l)
 {
@@ -434,7 +434,7 @@ TEST(test_who_has_said_all_is_answered, struct listener *l)
 	l->page.shuts = false;
 }
 
-FIXTURE(NULL, NULL);
+FIXTURE_OF_STATE(NULL, NULL);
 
 TEST(test_text)
 {
@@ -458,7 +458,7 @@ TEST(test_text)
 	    "\\udce2\\udc82\",\"a_\\u003c\":null");
 }
 
-FIXTURE(setup, teardown);
+FIXTURE_OF_STATE(setup, teardown);
 
 /* promtool wants a help of each; it has to be understood without the others. */
 TEST(test_helps, struct listener *l)
