@@ -324,6 +324,19 @@ int client_open(struct fixture *fx)
 	return fd;
 }
 
+static void client_close(void *fd)
+{
+	close((int)(intptr_t)fd);
+}
+
+int client(struct fixture *fx)
+{
+	int fd = client_open(fx);
+
+	AFTER(client_close, (void *)(intptr_t)fd);
+	return fd;
+}
+
 void client_send(int fd, const void *data, size_t len)
 {
 	assert_int_equal(send(fd, data, len, MSG_NOSIGNAL), len);
@@ -350,6 +363,11 @@ bool client_read(struct fixture *fx, int fd, void *data, size_t len)
 	return true;
 }
 
+static void response_free(Forefetch__Response *res)
+{
+	forefetch__response__free_unpacked(res, NULL);
+}
+
 Forefetch__Response *client_receive(struct fixture *fx, int fd)
 {
 	Forefetch__Response *res;
@@ -367,12 +385,7 @@ Forefetch__Response *client_receive(struct fixture *fx, int fd)
 	assert_non_null(res);
 	assert_int_equal(res->version, CONTROL_VERSION);
 	free(buf);
-	return res;
-}
-
-void response_free(Forefetch__Response *res)
-{
-	forefetch__response__free_unpacked(res, NULL);
+	return AFTER(response_free, res);
 }
 
 bool is_closed(struct fixture *fx, int fd)
@@ -382,81 +395,28 @@ bool is_closed(struct fixture *fx, int fd)
 	return !client_read(fx, fd, &byte, 1);
 }
 
-static size_t message(uint8_t buf[REQUEST_SIZE], Forefetch__Request *request)
+ProtobufCBinaryData bytes(const char *text)
 {
-	size_t len = forefetch__request__get_packed_size(request);
-
-	assert_true(len + 4 <= REQUEST_SIZE);
-	buf[0] = buf[1] = buf[2] = 0;
-	buf[3] = (uint8_t)len;
-	forefetch__request__pack(request, buf + 4);
-	return len + 4;
+	return (ProtobufCBinaryData){
+	    .len = strlen(text), .data = (uint8_t *)text};
 }
 
 size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server)
 {
 	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	size_t len;
 
 	request.version = CONTROL_VERSION;
 	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
 	request.status = &status;
-	status.server.data = (uint8_t *)server;
-	status.server.len = strlen(server);
-	return message(buf, &request);
-}
-
-size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server)
-{
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
-
-	request.version = CONTROL_VERSION;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_STATS;
-	request.stats = &stats;
-	stats.server.data = (uint8_t *)server;
-	stats.server.len = strlen(server);
-	return message(buf, &request);
-}
-
-size_t message_reload(uint8_t buf[REQUEST_SIZE])
-{
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	Forefetch__ReloadRequest reload_all = FOREFETCH__RELOAD_REQUEST__INIT;
-
-	request.version = CONTROL_VERSION;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_RELOAD;
-	request.reload = &reload_all;
-	return message(buf, &request);
-}
-
-size_t message_compact(
-    uint8_t buf[REQUEST_SIZE], const char *server, bool begin)
-{
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	Forefetch__CompactRequest compact_all =
-	    FOREFETCH__COMPACT_REQUEST__INIT;
-
-	request.version = CONTROL_VERSION;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_COMPACT;
-	request.compact = &compact_all;
-	compact_all.server.data = (uint8_t *)server;
-	compact_all.server.len = strlen(server);
-	compact_all.begin = begin;
-	return message(buf, &request);
-}
-
-size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server)
-{
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	Forefetch__FlushRequest flush_all = FOREFETCH__FLUSH_REQUEST__INIT;
-
-	request.version = CONTROL_VERSION;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_FLUSH;
-	request.flush = &flush_all;
-	flush_all.server.data = (uint8_t *)server;
-	flush_all.server.len = strlen(server);
-	return message(buf, &request);
+	status.server = bytes(server);
+	len = forefetch__request__get_packed_size(&request);
+	assert_true(len + 4 <= REQUEST_SIZE);
+	buf[0] = buf[1] = buf[2] = 0;
+	buf[3] = (uint8_t)len;
+	forefetch__request__pack(&request, buf + 4);
+	return len + 4;
 }
 
 void send_status(int fd)
@@ -473,7 +433,6 @@ void expect_status(struct fixture *fx, int fd)
 	assert_non_null(res);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATUS);
 	assert_string_equal(res->status->version, "1.2.3");
-	response_free(res);
 }
 
 void expect_error(struct fixture *fx, int fd, Forefetch__ErrorCode code)
@@ -484,13 +443,12 @@ void expect_error(struct fixture *fx, int fd, Forefetch__ErrorCode code)
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_ERROR);
 	assert_int_equal(res->error->code, code);
 	assert_true(strlen(res->error->text) > 0);
-	response_free(res);
 }
 
-void assert_bytes(const ProtobufCBinaryData *bytes, const char *text)
+void assert_bytes(const ProtobufCBinaryData *got, const char *text)
 {
-	assert_int_equal(bytes->len, strlen(text));
-	assert_memory_equal(bytes->data, text, bytes->len);
+	assert_int_equal(got->len, strlen(text));
+	assert_memory_equal(got->data, text, got->len);
 }
 
 bool is_closed_now(int fd)
@@ -501,18 +459,54 @@ bool is_closed_now(int fd)
 	return n == 0 || (n < 0 && errno != EAGAIN);
 }
 
-void send_request(int fd, Forefetch__Request *request)
+void send_command(int fd, Forefetch__Request__CommandCase command, void *what)
 {
 	static uint8_t buf[CONTROL_REQUEST_MAX + 4];
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	size_t len;
 
-	request->version = CONTROL_VERSION;
-	len = forefetch__request__get_packed_size(request);
+	request.version = CONTROL_VERSION;
+	request.command_case = command;
+	/* Those of all commands stand in one union. */
+	request.status = what;
+	len = forefetch__request__get_packed_size(&request);
 	assert_true(len <= CONTROL_REQUEST_MAX);
 	buf[0] = 0;
 	buf[1] = (uint8_t)(len >> 16);
 	buf[2] = (uint8_t)(len >> 8);
 	buf[3] = (uint8_t)len;
-	forefetch__request__pack(request, buf + 4);
+	forefetch__request__pack(&request, buf + 4);
 	client_send(fd, buf, len + 4);
+}
+
+void send_compact(int fd, const char *server, bool begin)
+{
+	Forefetch__CompactRequest what = FOREFETCH__COMPACT_REQUEST__INIT;
+
+	what.server = bytes(server);
+	what.begin = begin;
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_COMPACT, &what);
+}
+
+void send_flush(int fd, const char *server)
+{
+	Forefetch__FlushRequest what = FOREFETCH__FLUSH_REQUEST__INIT;
+
+	what.server = bytes(server);
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_FLUSH, &what);
+}
+
+void send_reload(int fd)
+{
+	Forefetch__ReloadRequest what = FOREFETCH__RELOAD_REQUEST__INIT;
+
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_RELOAD, &what);
+}
+
+void send_stats(int fd, const char *server)
+{
+	Forefetch__StatsRequest what = FOREFETCH__STATS_REQUEST__INIT;
+
+	what.server = bytes(server);
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_STATS, &what);
 }

@@ -61,6 +61,8 @@ void step(struct fixture *fx);
 void pass(struct fixture *fx, unsigned ms);
 
 int client_open(struct fixture *fx);
+/* The same; it is there until the test is over. */
+int client(struct fixture *fx);
 void client_send(int fd, const void *data, size_t len);
 
 /* Read `len` bytes; false if the daemon closes before. */
@@ -72,22 +74,23 @@ bool is_closed(struct fixture *fx, int fd);
 /* Has it closed by now? */
 bool is_closed_now(int fd);
 
-/* The next response; NULL if the daemon closes. */
+/* The next response, which is there until the test is over; NULL if the daemon
+ * closes. */
 Forefetch__Response *client_receive(struct fixture *fx, int fd);
-void response_free(Forefetch__Response *res);
 
-/* Requests as bytes; the length. An empty server is all. */
+ProtobufCBinaryData bytes(const char *text);
+/* The request for the status as bytes; the length. An empty server is all. */
 size_t message_status(uint8_t buf[REQUEST_SIZE], const char *server);
-size_t message_reload(uint8_t buf[REQUEST_SIZE]);
-size_t message_stats(uint8_t buf[REQUEST_SIZE], const char *server);
-size_t message_compact(
-    uint8_t buf[REQUEST_SIZE], const char *server, bool begin);
-size_t message_flush(uint8_t buf[REQUEST_SIZE], const char *server);
 
-void send_request(int fd, Forefetch__Request *request);
+/* `what` is a Forefetch__NAMERequest, or the like, as the command says. */
+void send_command(int fd, Forefetch__Request__CommandCase command, void *what);
+void send_compact(int fd, const char *server, bool begin);
+void send_flush(int fd, const char *server);
+void send_reload(int fd);
+void send_stats(int fd, const char *server);
 void send_status(int fd);
 void expect_status(struct fixture *fx, int fd);
 void expect_error(struct fixture *fx, int fd, Forefetch__ErrorCode code);
-void assert_bytes(const ProtobufCBinaryData *bytes, const char *text);
+void assert_bytes(const ProtobufCBinaryData *got, const char *text);
 
 #endif

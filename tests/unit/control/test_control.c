@@ -76,7 +76,7 @@ FIXTURE(struct fixture, set_up, tear_down);
 TEST(test_status, struct fixture *fx)
 {
 	Forefetch__Response *res;
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	send_status(fd);
 	res = client_receive(fx, fd);
@@ -89,8 +89,6 @@ TEST(test_status, struct fixture *fx)
 	assert_int_equal(res->status->n_servers, 1);
 	check_server(res->status->servers[0]);
 	check_caches(res->status->servers[0]);
-	response_free(res);
-	close(fd);
 }
 
 static void check_calls(const Forefetch__CallStats *call)
@@ -121,8 +119,7 @@ TEST(test_stats, struct fixture *fx)
 	struct metrics_call call = {.bytes_in = 120, .bytes_out = 130};
 	const Forefetch__ServerStats *srv;
 	Forefetch__Response *res;
-	uint8_t buf[REQUEST_SIZE];
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	for (call.latency_us = 1; call.latency_us <= 100; call.latency_us++)
 		metrics_add_call(
@@ -130,7 +127,7 @@ TEST(test_stats, struct fixture *fx)
 	metrics_add(fx->metrics, METRICS_DRC_HITS, UINT64_MAX);
 	metrics_set(fx->metrics, METRICS_DATA_BAD, 17);
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LIST_BYTES, UINT64_MAX);
-	client_send(fd, buf, message_stats(buf, "src"));
+	send_stats(fd, "src");
 	res = client_receive(fx, fd);
 	assert_non_null(res);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_STATS);
@@ -147,24 +144,20 @@ TEST(test_stats, struct fixture *fx)
 	assert_string_equal(
 	    srv->gauges[METRICS_GAUGE_LIST_BYTES]->key, "list_bytes");
 	assert_true(srv->gauges[METRICS_GAUGE_LIST_BYTES]->value == UINT64_MAX);
-	response_free(res);
 
-	client_send(fd, buf, message_stats(buf, ""));
+	send_stats(fd, "");
 	res = client_receive(fx, fd);
 	assert_int_equal(res->stats->n_servers, 2);
-	response_free(res);
-	close(fd);
 }
 
 /* It is answered when the daemon says that it is over; others are served
  * meanwhile. */
 TEST(test_reload, struct fixture *fx)
 {
-	uint8_t buf[REQUEST_SIZE];
 	Forefetch__Response *res;
-	int fd = client_open(fx);
+	int fd = client(fx);
 
-	client_send(fd, buf, message_reload(buf));
+	send_reload(fd);
 	res = client_receive(fx, fd);
 	assert_non_null(res);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_RELOAD);
@@ -175,19 +168,16 @@ TEST(test_reload, struct fixture *fx)
 	assert_int_equal(res->reload->changes[0]->kind,
 	    FOREFETCH__CHANGE__CHANGE_KIND__FAILED);
 	assert_bytes(&res->reload->changes[0]->why, "taken");
-	response_free(res);
-	close(fd);
 }
 
 TEST(test_flush, struct fixture *fx)
 {
 	Forefetch__Response *res;
-	uint8_t buf[REQUEST_SIZE];
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_NAME_ENTRIES, 5);
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_DATA_LIVE_BYTES, 6);
-	client_send(fd, buf, message_flush(buf, "src"));
+	send_flush(fd, "src");
 	res = client_receive(fx, fd);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_FLUSH);
 	assert_int_equal(res->flush->n_servers, 1);
@@ -196,29 +186,25 @@ TEST(test_flush, struct fixture *fx)
 	assert_int_equal(res->flush->servers[0]->objects, 0);
 	assert_int_equal(res->flush->servers[0]->data_bytes, 6);
 	assert_string_equal(fx->flushed, "src ");
-	response_free(res);
 
-	client_send(fd, buf, message_flush(buf, "sr"));
+	send_flush(fd, "sr");
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
 	assert_string_equal(fx->flushed, "src ");
-	client_send(fd, buf, message_flush(buf, ""));
+	send_flush(fd, "");
 	res = client_receive(fx, fd);
 	assert_int_equal(res->flush->n_servers, 2);
 	assert_string_equal(fx->flushed, "src nas src ");
-	response_free(res);
 
 	fx->flush_error = -ENOMEM;
-	client_send(fd, buf, message_flush(buf, "nas"));
+	send_flush(fd, "nas");
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__FAILED);
-	close(fd);
 }
 
 TEST(test_compact, struct fixture *fx)
 {
 	const Forefetch__CompactedServer *srv;
 	Forefetch__Response *res;
-	uint8_t buf[REQUEST_SIZE];
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LAYOUT_BEFORE_BYTES, 10);
 	metrics_set_gauge(
@@ -226,7 +212,7 @@ TEST(test_compact, struct fixture *fx)
 	metrics_set_gauge(fx->metrics, METRICS_GAUGE_LAYOUT_END, 2);
 	metrics_set(fx->metrics, METRICS_LAYOUT_MOVED_BYTES, 7);
 	fx->compact_busy = true;
-	client_send(fd, buf, message_compact(buf, "src", true));
+	send_compact(fd, "src", true);
 	res = client_receive(fx, fd);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_COMPACT);
 	assert_int_equal(res->compact->n_servers, 1);
@@ -237,61 +223,55 @@ TEST(test_compact, struct fixture *fx)
 	assert_int_equal(srv->after->sequential_bytes, 9);
 	assert_int_equal(srv->moved_bytes, 7);
 	assert_string_equal(fx->flushed, "compact src ");
-	response_free(res);
 
 	fx->compact_busy = false;
-	client_send(fd, buf, message_compact(buf, "", false));
+	send_compact(fd, "", false);
 	res = client_receive(fx, fd);
 	assert_int_equal(res->compact->n_servers, 2);
 	assert_false(res->compact->servers[1]->busy);
 	assert_int_equal(
 	    res->compact->servers[1]->end, FOREFETCH__COMPACT_END__NO_ROOM);
 	assert_string_equal(fx->flushed, "compact src ");
-	response_free(res);
 
-	client_send(fd, buf, message_compact(buf, "sr", true));
+	send_compact(fd, "sr", true);
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
 	fx->flush_error = -ENODATA;
-	client_send(fd, buf, message_compact(buf, "nas", true));
+	send_compact(fd, "nas", true);
 	res = client_receive(fx, fd);
 	assert_int_equal(
 	    res->compact->servers[0]->end, FOREFETCH__COMPACT_END__NOT_USED);
-	response_free(res);
-	close(fd);
 }
 
 TEST(test_filter, struct fixture *fx)
 {
 	uint8_t buf[REQUEST_SIZE];
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	client_send(fd, buf, message_status(buf, "nas"));
 	expect_status(fx, fd);
 	client_send(fd, buf, message_status(buf, "na"));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
-	client_send(fd, buf, message_stats(buf, "nasa"));
+	send_stats(fd, "nasa");
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
-	close(fd);
 }
 
 TEST(test_byte_by_byte, struct fixture *fx)
 {
 	uint8_t buf[REQUEST_SIZE];
 	size_t i, len = message_status(buf, "");
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	for (i = 0; i < len; i++) {
 		client_send(fd, buf + i, 1);
 		pass(fx, 100);
 	}
 	expect_status(fx, fd);
-	close(fd);
 }
 
 /* The writing end closed: the answer still comes. */
 TEST(test_half_closed, struct fixture *fx)
 {
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	send_status(fd);
 	send_status(fd);
@@ -299,7 +279,6 @@ TEST(test_half_closed, struct fixture *fx)
 	expect_status(fx, fd);
 	expect_status(fx, fd);
 	assert_true(is_closed(fx, fd));
-	close(fd);
 }
 
 /* Two clients that ask without end: one turn in 5 ms, by turns. */
@@ -325,14 +304,13 @@ TEST(test_turns, struct fixture *fx)
 TEST(test_long_status, struct fixture *fx)
 {
 	Forefetch__Response *res;
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	fx->conns = CONTROL_LIST_MAX + 3;
 	send_status(fd);
 	res = client_receive(fx, fd);
 	assert_int_equal(res->status->servers[0]->n_clients, CONTROL_LIST_MAX);
 	assert_int_equal(res->status->servers[0]->clients_omitted, 3);
-	response_free(res);
 	fx->servers = 20;
 	send_status(fd);
 	res = client_receive(fx, fd);
@@ -340,12 +318,10 @@ TEST(test_long_status, struct fixture *fx)
 	assert_int_equal(res->status->servers[19]->n_clients, 0);
 	assert_int_equal(
 	    res->status->servers[19]->clients_omitted, CONTROL_LIST_MAX + 3);
-	response_free(res);
 	fx->servers = 10000;
 	fx->conns = 0;
 	send_status(fd);
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__TOO_LARGE);
-	close(fd);
 }
 
 /* The socket file. */

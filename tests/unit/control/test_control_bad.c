@@ -21,7 +21,7 @@ TEST(test_wrong_requests, struct fixture *fx)
 	static const uint8_t hint1[] = {0, 0, 0, 5, 0x08, 0x01, 0xc2, 0x01, 0};
 	static const uint8_t command[] = {
 	    0, 0, 0, 5, 0x08, CONTROL_VERSION, 0x9a, 0x06, 0};
-	int fd = client_open(fx);
+	int fd = client(fx);
 
 	client_send(fd, empty, sizeof(empty));
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_VERSION);
@@ -40,7 +40,6 @@ TEST(test_wrong_requests, struct fixture *fx)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
 	send_status(fd);
 	expect_status(fx, fd);
-	close(fd);
 }
 
 TEST(test_oversized, struct fixture *fx)
@@ -75,8 +74,8 @@ TEST(test_oversized, struct fixture *fx)
 /* Half a message, even if it trickles, has 10 s; an idle client has time. */
 TEST(test_slow, struct fixture *fx)
 {
-	int idle = client_open(fx), half = client_open(fx);
-	int slow = client_open(fx), i;
+	int idle = client(fx), half = client(fx);
+	int slow = client(fx), i;
 	uint8_t buf[REQUEST_SIZE];
 
 	message_status(buf, "");
@@ -95,9 +94,6 @@ TEST(test_slow, struct fixture *fx)
 	pass(fx, 40000);
 	send_status(idle);
 	expect_status(fx, idle);
-	close(idle);
-	close(half);
-	close(slow);
 }
 
 TEST(test_too_many, struct fixture *fx)
@@ -165,27 +161,22 @@ static int client_open_as(struct fixture *fx, uid_t uid)
 TEST(test_long_work_of_many, struct fixture *fx)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	uint8_t buf[REQUEST_SIZE];
 	Forefetch__Response *res;
 	int fds[20], fd;
 
 	if (geteuid() != 0)
 		skip();
 	fx->names_wait = true;
-	trees.server = (ProtobufCBinaryData){3, (uint8_t *)"nas"};
-	request.command_case = FOREFETCH__REQUEST__COMMAND_TREES;
-	request.trees = &trees;
+	trees.server = bytes("nas");
 	for (int i = 0; i < 20; i++) {
 		fds[i] = client_open_as(fx, 65001 + (uid_t)i);
-		send_request(fds[i], &request);
+		send_command(fds[i], FOREFETCH__REQUEST__COMMAND_TREES, &trees);
 	}
 	pass(fx, 200);
 	fd = client_open(fx);
-	client_send(fd, buf, message_reload(buf));
+	send_reload(fd);
 	res = client_receive(fx, fd);
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_RELOAD);
-	response_free(res);
 	close(fd);
 	/* Those who wait have their turn, too. */
 	fx->names_wait = false;
@@ -193,7 +184,6 @@ TEST(test_long_work_of_many, struct fixture *fx)
 		res = client_receive(fx, fds[i]);
 		assert_int_equal(
 		    res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-		response_free(res);
 		close(fds[i]);
 	}
 }
@@ -202,16 +192,13 @@ TEST(test_long_work_of_many, struct fixture *fx)
 TEST(test_idle, struct fixture *fx)
 {
 	Forefetch__TraceRequest trace = FOREFETCH__TRACE_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
-	int idle = client_open(fx), asks = client_open(fx);
-	int traces = client_open(fx);
+	int idle = client(fx), asks = client(fx);
+	int traces = client(fx);
 
-	trace.server = (ProtobufCBinaryData){3, (uint8_t *)"nas"};
+	trace.server = bytes("nas");
 	trace.action = FOREFETCH__TRACE_ACTION__BEGIN;
-	request.command_case = FOREFETCH__REQUEST__COMMAND_TRACE;
-	request.trace = &trace;
-	send_request(traces, &request);
-	response_free(client_receive(fx, traces));
+	send_command(traces, FOREFETCH__REQUEST__COMMAND_TRACE, &trace);
+	(void)client_receive(fx, traces);
 	pass(fx, CONTROL_IDLE_S * 1000 - 500);
 	assert_false(is_closed_now(idle));
 	send_status(asks);
@@ -222,18 +209,14 @@ TEST(test_idle, struct fixture *fx)
 	assert_false(is_closed_now(traces));
 	pass(fx, CONTROL_IDLE_S * 1000);
 	assert_true(is_closed_now(asks));
-	send_request(traces, &request);
-	response_free(client_receive(fx, traces));
-	close(idle);
-	close(asks);
-	close(traces);
+	send_command(traces, FOREFETCH__REQUEST__COMMAND_TRACE, &trace);
+	(void)client_receive(fx, traces);
 }
 
 /* Numbers are for everybody; the caches are root's and the daemon's. */
 TEST(test_flush_by_others, struct fixture *fx)
 {
 	struct sockaddr_un addr = {.sun_family = AF_UNIX};
-	uint8_t buf[REQUEST_SIZE];
 	int fd;
 
 	if (geteuid() != 0)
@@ -245,11 +228,11 @@ TEST(test_flush_by_others, struct fixture *fx)
 	    connect(fd, (struct sockaddr *)&addr, sizeof(addr)), 0);
 	assert_int_equal(seteuid(0), 0);
 	pass(fx, 7);
-	client_send(fd, buf, message_flush(buf, ""));
+	send_flush(fd, "");
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
-	client_send(fd, buf, message_flush(buf, "nosuch"));
+	send_flush(fd, "nosuch");
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
-	client_send(fd, buf, message_compact(buf, "", true));
+	send_compact(fd, "", true);
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NOT_PERMITTED);
 	assert_string_equal(fx->flushed, "");
 	send_status(fd);
@@ -260,7 +243,7 @@ TEST(test_flush_by_others, struct fixture *fx)
 /* Clients that send noise, cut off anywhere; one that does not is served. */
 TEST(test_noise, struct fixture *fx)
 {
-	int good = client_open(fx), fd, i, k;
+	int good = client(fx), fd, i, k;
 	uint8_t buf[REQUEST_SIZE];
 	size_t len;
 
@@ -281,13 +264,12 @@ TEST(test_noise, struct fixture *fx)
 			expect_status(fx, good);
 		}
 	}
-	close(good);
 }
 
 /* A client that never reads is not served for ever, and is closed. */
 TEST(test_unread, struct fixture *fx)
 {
-	int fd = client_open(fx), other = client_open(fx), i;
+	int fd = client(fx), other = client(fx), i;
 
 	fx->conns = CONTROL_LIST_MAX;
 	for (i = 0; i < 100; i++)
@@ -302,6 +284,4 @@ TEST(test_unread, struct fixture *fx)
 	assert_true(is_closed(fx, fd));
 	send_status(other);
 	expect_status(fx, other);
-	close(fd);
-	close(other);
 }
