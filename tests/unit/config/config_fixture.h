@@ -17,6 +17,16 @@ static inline struct config *must_load(const char *text)
 	return AFTER(config_free, cfg);
 }
 
+/* It is refused, in these words. */
+static inline void must_fail(const char *text, const char *want)
+{
+	char err[CONFIG_ERR_MAX] = "";
+
+	assert_null(config_parse_string(text, "t", err, sizeof(err)));
+	if (strcmp(err, want) != 0)
+		fail_msg("%s\nnow:  %s\nwant: %s", text, err, want);
+}
+
 /* As `forefetchd -t` prints it; there until the test is over. */
 static inline char *print(const struct config *cfg)
 {

@@ -7,14 +7,6 @@
 
 #define NAS "[server nas]\naddress = nas\nlisten = 127.0.0.1:2050\n"
 
-static void must_fail(const char *text, const char *want)
-{
-	char err[CONFIG_ERR_MAX] = "";
-
-	assert_null(config_parse_string(text, "t", err, sizeof(err)));
-	assert_string_equal(err, want);
-}
-
 /* All that a server exports, in one string. */
 static void assert_exports(const char *text, const char *want)
 {
