@@ -200,6 +200,23 @@ void attrcache_dead(struct attrcache *ac, struct node *node)
 		node_free(ac, ref);
 }
 
+static size_t death_place(const nfs3_fh *fh)
+{
+	return hash_number(fh_key(fh)) & (DEATHS - 1);
+}
+
+void attrcache_died(struct attrcache *ac, const nfs3_fh *fh, uint64_t now_us)
+{
+	ac->died_us = now_us;
+	ac->deaths[death_place(fh)] = now_us;
+}
+
+bool attrcache_has_died(
+    const struct attrcache *ac, const nfs3_fh *fh, uint64_t sent_us)
+{
+	return sent_us < ac->died_us && sent_us < ac->deaths[death_place(fh)];
+}
+
 void attrcache_hold(struct attrcache *ac, slab_ref ref)
 {
 	struct node *n = attrcache_node(ac, ref);

@@ -233,6 +233,13 @@ void attrcache_changed_room(
 /* The handle is of no use any more. The caller has taken all but names from
  * the node, and must not use it after this. */
 void attrcache_dead(struct attrcache *ac, struct node *node);
+/* The server said just now that a handle is of no use any more, be it one that
+ * is not known: answers that are on their way are older. */
+void attrcache_died(struct attrcache *ac, const nfs3_fh *fh, uint64_t now_us);
+/* Whether the server has said so since a call was sent at `sent_us`, so that
+ * the call's answer tells nothing of the handle. */
+bool attrcache_has_died(
+    const struct attrcache *ac, const nfs3_fh *fh, uint64_t sent_us);
 /* A name leads to it, or no longer; a name in it is gone. */
 void attrcache_hold(struct attrcache *ac, slab_ref ref);
 void attrcache_release(struct attrcache *ac, slab_ref ref);

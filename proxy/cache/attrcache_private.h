@@ -22,6 +22,8 @@ enum {
 	 * confirmed before the change that is forgotten must be confirmed
 	 * again. */
 	CHANGES = 4096,
+	/* Places by which handles that died are remembered; a power of two. */
+	DEATHS = 1024,
 };
 
 /* Attributes that many objects share, stored once and counted. */
@@ -69,6 +71,11 @@ struct attrcache {
 	size_t hand; /* of the clock: a bucket */
 	/* Our wall clock less clock_now_us(), and when that was read last. */
 	uint64_t wall_us, wall_read_us;
+	/* When the server last called a handle stale: any, and by the hash of
+	 * the handle. Two handles may share a place, and then answers that were
+	 * on their way are not kept for the other one either. */
+	uint64_t died_us;
+	uint64_t deaths[DEATHS];
 };
 
 static inline struct profile *node_profile(

@@ -355,10 +355,11 @@ static void node_strip(struct caches *c, struct node *node)
 	listcache_drop(c->lists, node);
 }
 
-void caches_dead(struct caches *c, const nfs3_fh *fh)
+void caches_dead(struct caches *c, const nfs3_fh *fh, uint64_t now_us)
 {
 	struct node *node = attrcache_find(c->attr, fh);
 
+	attrcache_died(c->attr, fh, now_us);
 	if (!node)
 		return;
 	if (c->data) {

@@ -160,8 +160,9 @@ struct data_key caches_data_key(const struct node *node);
 struct data_version caches_data_version(
     const struct caches *c, const struct node *node);
 
-/* STALE or BADHANDLE: all of a handle goes. */
-void caches_dead(struct caches *c, const nfs3_fh *fh);
+/* STALE or BADHANDLE, just now: all of a handle goes, and answers that are on
+ * their way do not bring it back. */
+void caches_dead(struct caches *c, const nfs3_fh *fh, uint64_t now_us);
 /* Give up what is least useful, until the budget holds. */
 void caches_trim(struct caches *c);
 /* All memory, the index of the data included. */

@@ -104,11 +104,22 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 	return kept;
 }
 
+/* The node of a handle in the reply, made where it is missing; NULL without
+ * memory, and where the server has called the handle stale since the call was
+ * sent. */
+static struct node *get_node(const struct learn *l, const nfs3_fh *fh)
+{
+	struct attrcache *ac = l->caches->attr;
+
+	return attrcache_has_died(ac, fh, l->sent_us) ? NULL
+						      : attrcache_get(ac, fh);
+}
+
 /* The node of a handle that a successful reply was about. */
 static struct node *learn_node(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
-	struct node *node = attrcache_get(l->caches->attr, fh);
+	struct node *node = get_node(l, fh);
 
 	if (!node)
 		return NULL;
@@ -170,7 +181,8 @@ static void bind_name(const struct learn *l, struct node *dir,
     const nfs3_name *name, struct node *child)
 {
 	if (may_fill(l, dir))
-		namecache_bind(l->caches->names, dir, name, child, l->sent_us,
+		namecache_bind_answer(l->caches->names, dir, name, child,
+		    l->sent_us,
 		    attrcache_firm(l->caches->attr, dir, l->sent_us));
 }
 
@@ -178,7 +190,7 @@ static void bind_name(const struct learn *l, struct node *dir,
 
 static void learn_getattr(const struct learn *l)
 {
-	struct node *node = attrcache_get(l->caches->attr, &l->args->object);
+	struct node *node = get_node(l, &l->args->object);
 
 	if (!node)
 		return;
@@ -282,7 +294,7 @@ static void learn_pathconf(const struct learn *l)
 	struct node *node;
 
 	learn_answer(l, &l->args->object, &r->obj_attributes, 0);
-	node = attrcache_get(l->caches->attr, &l->args->object);
+	node = get_node(l, &l->args->object);
 	if (!node)
 		return;
 	node->flags &= ~(NODE_CASE_SENSITIVE | NODE_CASE_BLIND) & 0xffff;
@@ -319,7 +331,7 @@ static void learn_read(const struct learn *l)
 {
 	const READ3resok *r = &l->res->read.READ3res_u.resok;
 	const post_op_attr *attr = &r->file_attributes;
-	struct node *node = attrcache_get(l->caches->attr, &l->args->read.file);
+	struct node *node = get_node(l, &l->args->read.file);
 	bool kept;
 
 	if (!node)
@@ -370,7 +382,7 @@ static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 static struct node *listed_dir(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
-	struct node *dir = attrcache_get(l->caches->attr, fh);
+	struct node *dir = get_node(l, fh);
 
 	if (!dir || !attr->attributes_follow ||
 	    !apply(l, dir, &attr->post_op_attr_u.attributes) ||

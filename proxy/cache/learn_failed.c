@@ -254,5 +254,5 @@ void learn_stale(const struct learn *l)
 	unsigned n = l->proc->prog == MOUNT_PROGRAM ? 0 : call_handles(l, fh);
 
 	for (unsigned i = 0; i < n; i++)
-		caches_dead(l->caches, &fh[i]);
+		caches_dead(l->caches, &fh[i], l->now_us);
 }

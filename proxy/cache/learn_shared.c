@@ -145,11 +145,13 @@ static void bind_names(
 
 	nfs3_list_open(&xdrs, list);
 	while (nfs3_dirent_decode(&xdrs, true, &e, &more) && more) {
-		if (!e.handle.handle_follows || e.name.len == 0)
+		if (!e.handle.handle_follows || e.name.len == 0 ||
+		    attrcache_has_died(c->attr, &e.handle.post_op_fh3_u.handle,
+			s->confirmed_us))
 			continue;
 		child = attrcache_get(c->attr, &e.handle.post_op_fh3_u.handle);
 		if (child)
-			namecache_bind(c->names, dir, &e.name, child,
+			namecache_bind_answer(c->names, dir, &e.name, child,
 			    s->confirmed_us, true);
 	}
 }

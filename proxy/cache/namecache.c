@@ -139,21 +139,18 @@ static struct dentry *dentry_new(
 	return d;
 }
 
-void namecache_bind(struct namecache *nc, struct node *dir,
-    const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
+static bool is_kept(const nfs3_name *name)
 {
-	slab_ref old = 0, ref;
-	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+	return name->len > 0 && name->len <= NFS3_NAME_MAX &&
+	       !nfs3_name_is_dots(name);
+}
 
-	if (name->len == 0 || name->len > NFS3_NAME_MAX ||
-	    nfs3_name_is_dots(name))
-		return;
-	if (!d)
-		d = dentry_new(nc, dir, name);
-	if (!d)
-		return;
-	old = d->child;
-	d->child = child ? attrcache_ref(nc->ac, child) : 0;
+static void dentry_set(struct namecache *nc, struct dentry *d,
+    const struct node *dir, slab_ref child, uint64_t sent_us, bool firm)
+{
+	slab_ref old = d->child;
+
+	d->child = child;
 	d->generation = attrcache_generation(nc->ac, dir);
 	d->sent_us = TIME48(sent_us);
 	d->flags = (firm ? DENTRY_FIRM : 0) | DENTRY_USED;
@@ -161,6 +158,56 @@ void namecache_bind(struct namecache *nc, struct node *dir,
 		attrcache_hold(nc->ac, d->child);
 	if (old)
 		attrcache_release(nc->ac, old);
+}
+
+void namecache_bind(struct namecache *nc, struct node *dir,
+    const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
+{
+	slab_ref ref;
+	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+
+	if (!is_kept(name))
+		return;
+	if (!d)
+		d = dentry_new(nc, dir, name);
+	if (d)
+		dentry_set(nc, d, dir, child ? attrcache_ref(nc->ac, child) : 0,
+		    sent_us, firm);
+}
+
+/* Whether what is known of the name is later than an answer to a call that was
+ * sent at `sent_us`, which says otherwise. */
+static bool is_later(const struct namecache *nc, const struct dentry *d,
+    const struct node *dir, uint64_t sent_us)
+{
+	const struct node *was;
+	nfs3_fh fh;
+
+	if (d->generation == attrcache_generation(nc->ac, dir) &&
+	    d->sent_us > TIME48(sent_us))
+		return true;
+	if (!d->child)
+		return false;
+	was = attrcache_node(nc->ac, d->child);
+	fh = node_fh(was);
+	return (was->flags & NODE_DEAD) &&
+	       attrcache_has_died(nc->ac, &fh, sent_us);
+}
+
+void namecache_bind_answer(struct namecache *nc, struct node *dir,
+    const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
+{
+	slab_ref to = child ? attrcache_ref(nc->ac, child) : 0, ref;
+	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+
+	if (!is_kept(name))
+		return;
+	if (d && d->child != to && is_later(nc, d, dir, sent_us))
+		return;
+	if (!d)
+		d = dentry_new(nc, dir, name);
+	if (d)
+		dentry_set(nc, d, dir, to, sent_us, firm);
 }
 
 void namecache_forget(

@@ -39,6 +39,11 @@ struct node *dentry_child(const struct namecache *nc, const struct dentry *d);
 /* Bind a name in the directory's generation. `child` 0: absent. */
 void namecache_bind(struct namecache *nc, struct node *dir,
     const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm);
+/* The same, as an answer has it to a call that was sent at `sent_us` and
+ * changed nothing. What is known is kept where it is from later: another call's
+ * answer, or the server's word that what the name led to is stale. */
+void namecache_bind_answer(struct namecache *nc, struct node *dir,
+    const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm);
 /* Forget it: known neither as present nor as absent. */
 void namecache_forget(
     struct namecache *nc, const struct node *dir, const nfs3_name *name);

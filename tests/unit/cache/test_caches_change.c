@@ -4,6 +4,7 @@
  * another one, at the same time, or with a reply that does not tell.
  */
 #include "cache/caches_fixture.h"
+#include "cache/known.h"
 
 FIXTURE(struct world, setup, teardown);
 
@@ -417,3 +418,19 @@ TEST(test_stale_drops_names, struct world *w)
 	say_lookup(w, "x", "f", 10, round_trip(w));
 	assert_true(fresh(w, "f"));
 }
+
+/* The name was led elsewhere between the two, within a tick. */
+TEST(test_older_answer_does_not_move_a_name, struct world *w)
+{
+	nfs3_name x = fh_of("x");
+	uint64_t older_us;
+
+	say_dir(w, "dir", 10);
+	w->now_us += S;
+	older_us = round_trip(w);
+	say_lookup(w, "x", "later", 10, round_trip(w));
+	say_lookup(w, "x", "former", 10, older_us);
+	assert_ptr_equal(known_name(w->caches, node_of(w, "dir"), &x).child,
+	    node_of(w, "later"));
+}
+

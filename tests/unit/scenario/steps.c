@@ -267,6 +267,8 @@ static const struct {
     {"", keep},
     {"does it", fakeserver_do},
     {"does it silently", fakeserver_do_silently},
+    {"does it and answers later", fakeserver_hold},
+    {"sends its answer", fakeserver_release},
     {"ignores it", fakeserver_drop},
     {"repeats its reply", repeat_reply},
     {"denies it", fakeserver_deny},

@@ -10,6 +10,7 @@
  *	name    … and names, absent ones too
  *	order   what waits for a change that its client sent before
  *	server  a server that is away, slow, or talks nonsense
+ *	stale   files and trees that were replaced, so that handles are stale
  */
 #include <glob.h>
 
