@@ -240,6 +240,12 @@ void attrcache_died(struct attrcache *ac, const nfs3_fh *fh, uint64_t now_us);
  * the call's answer tells nothing of the handle. */
 bool attrcache_has_died(
     const struct attrcache *ac, const nfs3_fh *fh, uint64_t sent_us);
+/* The answer to a call that was sent at `sent_us` shows `is` (NULL: nothing)
+ * behind a name that led to `was`: somebody else did that. What is known of
+ * `was` counts no more until it is confirmed, and `is` has what that one had
+ * of being changed often, as if its contents had been changed in place. */
+void attrcache_replaced(const struct attrcache *ac, struct node *was,
+    struct node *is, uint64_t sent_us);
 /* A name leads to it, or no longer; a name in it is gone. */
 void attrcache_hold(struct attrcache *ac, slab_ref ref);
 void attrcache_release(struct attrcache *ac, slab_ref ref);

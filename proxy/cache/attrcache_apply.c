@@ -375,6 +375,21 @@ void attrcache_changed_room(
 		ac->fsys[i]->fs.room_us = now_us;
 }
 
+void attrcache_replaced(const struct attrcache *ac, struct node *was,
+    struct node *is, uint64_t sent_us)
+{
+	if (was->sent_us < TIME48(sent_us))
+		was->sent_us = 0;
+	/* Programs that write a file anew and rename it change one name again
+	 * and again, and each of the files only once. */
+	if (!is || !(is->flags & NODE_ATTRS) ||
+	    attrcache_type(ac, is) == NF3DIR)
+		return;
+	if (was->flags & NODE_CHANGED)
+		is->flags |= NODE_LIVELY;
+	is->flags |= NODE_CHANGED;
+}
+
 /* ---- asking ----------------------------------------------------------- */
 
 uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,

@@ -204,6 +204,10 @@ void namecache_bind_answer(struct namecache *nc, struct node *dir,
 		return;
 	if (d && d->child != to && is_later(nc, d, dir, sent_us))
 		return;
+	/* A name that was only a guess (learn_change.c) says nothing. */
+	if (d && d->child != 0 && d->child != to && d->sent_us != 0)
+		attrcache_replaced(
+		    nc->ac, attrcache_node(nc->ac, d->child), child, sent_us);
 	if (!d)
 		d = dentry_new(nc, dir, name);
 	if (d)
