@@ -362,6 +362,8 @@ void caches_dead(struct caches *c, const nfs3_fh *fh, uint64_t now_us)
 	attrcache_died(c->attr, fh, now_us);
 	if (!node)
 		return;
+	/* A saved file that has it still is not all that is known. */
+	c->dirty = true;
 	if (c->data) {
 		struct data_key key = caches_data_key(node);
 
