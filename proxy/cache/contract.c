@@ -18,12 +18,10 @@ void contract_init(struct contract *c, const struct config_policy *policy,
 	    .grant_timeout_us = policy->grant_timeout_us};
 }
 
-static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
+static uint64_t oldest_of_mode(const struct contract *c, uint64_t timeout_us)
 {
 	uint64_t us;
 
-	if (c->offline)
-		return 0;
 	if (c->mode == CONFIG_CONSISTENCY_FROZEN)
 		return CONTRACT_LOADED_WHOLE_US;
 	if (c->mode == CONFIG_CONSISTENCY_STRICT)
@@ -32,6 +30,13 @@ static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
 	/* However late it is now: an answer to a call that was sent for this
 	 * request is never too old for it. */
 	return us < c->received_us ? us : c->received_us;
+}
+
+static uint64_t oldest(const struct contract *c, uint64_t timeout_us)
+{
+	uint64_t us = c->offline ? 0 : oldest_of_mode(c, timeout_us);
+
+	return us > c->stale_us || c->offline ? us : c->stale_us;
 }
 
 void contract_set_still(struct contract *c, uint64_t still_us)

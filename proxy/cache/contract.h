@@ -41,6 +41,9 @@ struct contract {
 	uint64_t age_us; /* of confirmations; no more than attr_timeout_us */
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;
+	/* No older answer will do, however young it is, unless the server is
+	 * away; 0: none. As in struct asker (known.h). */
+	uint64_t stale_us;
 };
 
 void contract_init(struct contract *c, const struct config_policy *policy,

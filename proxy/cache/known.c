@@ -23,6 +23,8 @@ static void set_age(struct known *k, const struct asker *who)
 {
 	struct attrcache *ac = k->caches->attr;
 
+	if (attrcache_type(ac, k->node) == NF3DIR)
+		k->contract.stale_us = who->stale_us;
 	if ((k->node->flags & NODE_CONTESTED) ||
 	    (who->apart && attrcache_type(ac, k->node) == NF3REG))
 		k->contract.mode = CONFIG_CONSISTENCY_STRICT;

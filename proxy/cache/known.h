@@ -26,6 +26,10 @@ struct asker {
 	bool offline;         /* without a link, any confirmation will do */
 	uint64_t received_us; /* when the request came in */
 	uint64_t now_us;
+	/* When the machine was last told that a handle is stale; 0: never. It
+	 * goes through the path again from its beginning, and would end up at
+	 * the same handle if directories were as they had been before. */
+	uint64_t stale_us;
 	uint64_t trip_us; /* round trip to the server; 0: not known */
 };
 

@@ -17,6 +17,8 @@
  * Where more machines work at once than there are bits, the answers to the
  * others about files rest on no older confirmation (struct asker).
  */
+#include <strings.h>
+
 #include "config/config.h"
 #include "svc/svc_rqst.h"
 
@@ -95,4 +97,18 @@ void svc_machine_leave(
 			svc->lost_machines |= client->machine;
 	}
 	client->machine = 0;
+}
+
+void svc_machine_stale(struct svc *svc, struct machine m, uint64_t now_us)
+{
+	svc->stale_us[ffs(m.own)] = now_us;
+}
+
+uint64_t svc_machine_stale_us(
+    const struct svc *svc, struct machine m, uint64_t received_us)
+{
+	uint64_t us = svc->stale_us[ffs(m.own)];
+
+	/* What came before was not sent for that. */
+	return us <= received_us ? us : 0;
 }

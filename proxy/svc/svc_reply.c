@@ -95,6 +95,8 @@ void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
 	    .data = data, .len = (uint32_t)len, .hold = hold};
 
 	count_reply(rqst, len, error);
+	if (error && svc_is_stale(rqst->status))
+		svc_machine_stale(rqst->svc, rqst->machine, clock_now_us());
 	if (rqst->drc)
 		drc_finish(
 		    svc_rqst_cache(rqst), rqst->drc, data, len, clock_now_us());

@@ -207,5 +207,7 @@ struct asker svc_asker(const struct svc_rqst *rqst)
 	    .offline = rqst->svc->offline && rqst->machine.own != 0,
 	    .received_us = rqst->received_us,
 	    .now_us = rqst->now_us,
+	    .stale_us = svc_machine_stale_us(
+		rqst->svc, rqst->machine, rqst->received_us),
 	    .trip_us = linkest_srtt_us(rqst->svc->p.link)};
 }

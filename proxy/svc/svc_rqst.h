@@ -66,8 +66,11 @@ struct svc {
 	struct svc_order *order;
 	struct svc_machine machines[NODE_MACHINES]; /* by bit */
 	uint16_t lost_machines; /* bits of those without a connection */
-	uint64_t received;      /* requests, until now */
-	uint64_t upload_bytes;  /* arguments of those that wait */
+	/* When a machine was last told that a handle is stale, by its bit;
+	 * first of all those that have none. */
+	uint64_t stale_us[1 + NODE_MACHINES];
+	uint64_t received;     /* requests, until now */
+	uint64_t upload_bytes; /* arguments of those that wait */
 	bool offline;
 	uint64_t served_age_us;
 	uint64_t served_us; /* when the caches last answered while offline */
@@ -256,6 +259,18 @@ struct machine svc_machine(
 /* Its connection closes. */
 void svc_machine_leave(
     struct svc *svc, struct svc_client *client, uint64_t now_us);
+
+static inline bool svc_is_stale(nfsstat3 status)
+{
+	return status == NFS3ERR_STALE || status == NFS3ERR_BADHANDLE;
+}
+
+/* It is told that a handle is stale. */
+void svc_machine_stale(struct svc *svc, struct machine m, uint64_t now_us);
+/* When it was last told so before a request that came at `received_us`; 0:
+ * never. */
+uint64_t svc_machine_stale_us(
+    const struct svc *svc, struct machine m, uint64_t received_us);
 
 /* ---- svc_write.c: WRITE -------------------------------------------------- */
 
