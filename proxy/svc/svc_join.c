@@ -78,11 +78,15 @@ static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 	struct node *child = to.child;
 	nfs3_fh fh;
 
+	/* The server called stale what the name led to: it has to be asked
+	 * where the name leads now, and not a moment before that. */
+	if (to.known && !to.absent && !child)
+		return false;
 	if (watch(rqst, key, NFSPROC3_ACCESS, false))
 		return true;
 	if (!to.known && watch_name(rqst))
 		return true;
-	if (to.known && !child)
+	if (to.absent)
 		return stale(rqst, dir) &&
 		       watch(rqst, key, NFSPROC3_READDIRPLUS, false);
 	if (!child || stale(rqst, child)) {
@@ -123,6 +127,18 @@ static bool joined(struct svc_rqst *rqst)
 	return true;
 }
 
+/* Whether a directory was not confirmed since its client was told that a handle
+ * is stale: calls that are under way may be older than that, too. */
+static bool is_of_before(const struct svc_rqst *rqst, const struct node *node)
+{
+	struct attrcache *ac = rqst->svc->p.caches->attr;
+
+	return (node->flags & NODE_ATTRS) &&
+	       attrcache_type(ac, node) == NF3DIR &&
+	       attrcache_sent(ac, node) < svc_machine_stale_us(rqst->svc,
+					      rqst->machine, rqst->received_us);
+}
+
 /* The request's object, if it may wait for calls about that. */
 static struct node *may_join(struct svc_rqst *rqst)
 {
@@ -134,7 +150,7 @@ static struct node *may_join(struct svc_rqst *rqst)
 	    rqst->joins >= (read ? JOINS_READ_MAX : JOINS_MAX))
 		return NULL;
 	node = attrcache_find(c->attr, &rqst->args.object);
-	if (!node ||
+	if (!node || is_of_before(rqst, node) ||
 	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return NULL;
 	return node;
