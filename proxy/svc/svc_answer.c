@@ -149,6 +149,12 @@ static void asked(struct fetch_waiter *w, uint32_t proc,
 		l.hold = up->rec->buf;
 		l.sent_us = up->sent_us;
 		learn_reply(&l);
+		/* The server would say the same to the client's own call. */
+		if (rqst->client && svc_is_stale(res.status)) {
+			svc_rqst_wait(rqst, SVC_WAIT_NONE);
+			svc_reply_status(rqst, res.status);
+			return;
+		}
 	}
 	svc_rqst_retry(rqst);
 }
