@@ -109,6 +109,6 @@ uint64_t svc_machine_stale_us(
 {
 	uint64_t us = svc->stale_us[ffs(m.own)];
 
-	/* What came before was not sent for that. */
+	/* A request that came before that repeats no walk. */
 	return us <= received_us ? us : 0;
 }
