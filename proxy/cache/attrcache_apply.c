@@ -16,6 +16,11 @@
  * of our own makes all older confirmations void. */
 enum { CHANGES_FSYS = 64 };
 
+/* A file that was replaced within this time of its own last change, by the
+ * server's clock, is one of many to come: what is unchanged for so long is held
+ * to attr_timeout alone (contract_set_still()). */
+#define SHORT_LIFE_NS UINT64_C(30000000000)
+
 /* Invalidates everything that is bound to the node. A node with nothing bound
  * to it has no generation to count. */
 static void next_generation(struct attrcache *ac, struct node *node)
@@ -385,7 +390,8 @@ void attrcache_replaced(const struct attrcache *ac, struct node *was,
 	if (!is || !(is->flags & NODE_ATTRS) ||
 	    attrcache_type(ac, is) == NF3DIR)
 		return;
-	if (was->flags & NODE_CHANGED)
+	if ((was->flags & NODE_CHANGED) ||
+	    time_ns(&is->ctime) - time_ns(&was->ctime) < SHORT_LIFE_NS)
 		is->flags |= NODE_LIVELY;
 	is->flags |= NODE_CHANGED;
 }

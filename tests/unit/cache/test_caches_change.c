@@ -433,4 +433,3 @@ TEST(test_older_answer_does_not_move_a_name, struct world *w)
 	assert_ptr_equal(known_name(w->caches, node_of(w, "dir"), &x).child,
 	    node_of(w, "later"));
 }
-
