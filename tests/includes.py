@@ -40,7 +40,8 @@ PRIVATE = {
     "predictor/baselines": "atree.h edges.h ids.h",
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
-    "proxy/datacache": "datacache_dir.h datacache_layout.h",
+    "proxy/datacache": "datacache_dir.h datacache_disk.h datacache_index.h datacache_layout.h"
+                       " datacache_request.h datacache_segment.h datacache_write.h",
     "proxy/config": "config_binds.h config_key.h config_parse.h config_value.h",
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/prefetch/queue": "lane.h",

@@ -15,7 +15,7 @@
  *	  trees                       what was learned (prefetch_save.c)
  *	  pins                        pinned trees (pins_private.h)
  *	  names, names.whole          caches but data (metasave.h)
- *	  data/                       file data (datacache_private.h)
+ *	  data/                       file data (datacache_disk.h)
  *	  whose                       whose names and data these are: an address
  *
  * The reply cache, NAME.drc, is not here but beside the control socket (drc.h).

@@ -6,9 +6,13 @@
  * wanted next. So the thread goes on for a while, and the next replies need not
  * wait.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_request.h"
 
 #include <stdlib.h>
+
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_segment.h"
 
 enum { AHEAD_MAX = 64 /* extents */ };
 
@@ -32,7 +36,7 @@ static uint32_t ahead_end(const struct datacache *dc, const struct segment *seg,
 	uint64_t end = from;
 
 	for (unsigned i = 0; i < AHEAD_MAX; i++) {
-		if (e[i].sum != entry_sum(&e[i], dc->id))
+		if (!entry_is_sound(&e[i], dc->id))
 			break;
 		if (!(entry_kind(&e[i]) & ENTRY_DATA))
 			continue;
@@ -56,7 +60,7 @@ static void ahead_check(struct ahead *a, const struct datacache *dc,
 	for (unsigned i = 0; i < AHEAD_MAX; i++) {
 		uint32_t len = entry_len(&e[i]);
 
-		if (e[i].sum != entry_sum(&e[i], dc->id))
+		if (!entry_is_sound(&e[i], dc->id))
 			return;
 		if (!(entry_kind(&e[i]) & ENTRY_DATA))
 			continue;

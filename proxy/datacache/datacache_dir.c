@@ -20,7 +20,7 @@
 #include <xxhash.h>
 
 #include "base/statefile.h"
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_disk.h"
 
 #define FORMAT_MAGIC 0x3143444646464651ull /* "QFFFFDC1" */
 

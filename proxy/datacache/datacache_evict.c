@@ -19,11 +19,43 @@
  * it was copied to was dropped, changed or unpinned. If it cannot be moved
  * since the disk is full, it and its segment stay.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_write.h"
 
-#include <assert.h>
 #include <stdlib.h>
-#include <string.h>
+
+#include "base/uint.h"
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_layout.h"
+
+enum {
+	EVICT_CHUNK = 1024,  /* index entries looked at in one turn */
+	EVICT_CREDIT = 8,    /* segments' worth that it may move on */
+	PREFETCH_SHARE = 16, /* of the cache for what nobody has used yet */
+};
+
+/* Eviction of one segment at a time; its job reads the victim's index. */
+struct evict {
+	struct iopool_job job;
+	struct datacache *dc;
+	struct segment *victim; /* NULL: none at present */
+	bool reading;           /* the job runs */
+	uint32_t slot, n;
+	int err;
+	unsigned moving;       /* pends whose source is the victim */
+	uint64_t credit_bytes; /* what may be moved on for now */
+	struct seg_entry *entries;
+};
+
+const struct segment *evict_victim(const struct datacache *dc)
+{
+	return dc->evict->victim;
+}
+
+bool evict_is_reading(const struct datacache *dc)
+{
+	return dc->evict->reading;
+}
 
 static uint64_t limit_bytes(const struct datacache *dc)
 {
@@ -34,7 +66,7 @@ static uint64_t limit_bytes(const struct datacache *dc)
  * indexes of those that are being filled. */
 static uint64_t need_bytes(const struct datacache *dc)
 {
-	uint64_t segments = dc->pinned.files > 0 ? 2 : 1;
+	uint64_t segments = pin_any(dc) ? 2 : 1;
 
 	/* See evict_has_spare_room() for the segment of the layout pass. */
 	return segments * dc->seg_bytes +
@@ -48,7 +80,7 @@ bool evict_has_room(const struct datacache *dc)
 
 bool evict_has_spare_room(const struct datacache *dc)
 {
-	return evict_has_room(dc) && !dc->evict.victim && !dc->full &&
+	return evict_has_room(dc) && !dc->evict->victim && !dc->full &&
 	       !dc->off &&
 	       dc->st.disk_bytes + need_bytes(dc) + dc->seg_bytes +
 		       dc->seg_bytes / SEGMENT_IDX_SHARE <=
@@ -88,39 +120,36 @@ static bool may_go(const struct segment *seg)
 	       (4 * seg->pinned_bytes <= 3 * bytes && !seg->dc->full);
 }
 
-static struct segment *oldest_sealed(struct datacache *dc, int kind)
+static bool is_sealed(const struct segment *seg)
 {
-	struct segment *seg;
-
-	TAILQ_FOREACH (seg, &dc->lists[kind], link)
-		if (segment_is_still(seg) && may_go(seg))
-			return seg;
-	return NULL;
+	return segment_is_still(seg) && may_go(seg);
 }
 
-/* A segment in which there is nothing, or nothing that would survive. */
+/* There is nothing in it, or nothing that would survive. */
+static bool is_empty(const struct segment *seg)
+{
+	return segment_is_still(seg) &&
+	       (seg->live_extents == 0 || (seg->doomed && may_go(seg)));
+}
+
 static struct segment *pick_empty(struct datacache *dc)
 {
-	struct segment *seg;
+	struct segment *seg = NULL;
 
-	for (int k = 0; k < SEGMENT_KINDS; k++)
-		TAILQ_FOREACH (seg, &dc->lists[k], link)
-			if (segment_is_still(seg) &&
-			    (seg->live_extents == 0 ||
-				(seg->doomed && may_go(seg))))
-				return seg;
-	return NULL;
+	for (enum segment_kind k = 0; !seg && k < SEGMENT_KINDS; k++)
+		seg = segment_oldest(dc, k, is_empty);
+	return seg;
 }
 
 /* All segments are being filled: take one of these, if nobody writes to it. */
 static struct segment *pick_open(struct datacache *dc)
 {
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		struct segment *seg = dc->writers[k].seg;
+	for (enum segment_kind k = 0; k < SEGMENT_KINDS; k++) {
+		struct segment *seg = writer_idle_segment(dc, k);
 
 		/* An empty segment is about to be filled. */
-		if (seg && !dc->writers[k].busy && seg->used > 0 &&
-		    seg->layout_moves == 0 && may_go(seg) &&
+		if (seg && seg->used > 0 && seg->layout_moves == 0 &&
+		    may_go(seg) &&
 		    (k != SEGMENT_PINNED || seg->pinned_bytes == 0)) {
 			segment_seal(seg);
 			return seg;
@@ -131,9 +160,9 @@ static struct segment *pick_open(struct datacache *dc)
 
 static struct segment *pick(struct datacache *dc)
 {
-	struct segment *demand = oldest_sealed(dc, SEGMENT_DEMAND);
-	struct segment *laid = oldest_sealed(dc, SEGMENT_LAYOUT);
-	struct segment *ahead = oldest_sealed(dc, SEGMENT_PREFETCH);
+	struct segment *demand = segment_oldest(dc, SEGMENT_DEMAND, is_sealed);
+	struct segment *laid = segment_oldest(dc, SEGMENT_LAYOUT, is_sealed);
+	struct segment *ahead = segment_oldest(dc, SEGMENT_PREFETCH, is_sealed);
 	struct segment *seg = pick_empty(dc);
 
 	if (!demand || (laid && laid->number < demand->number))
@@ -141,7 +170,7 @@ static struct segment *pick(struct datacache *dc)
 
 	/* Next, data that was unpinned, or of which most is gone. */
 	if (!seg)
-		seg = oldest_sealed(dc, SEGMENT_PINNED);
+		seg = segment_oldest(dc, SEGMENT_PINNED, is_sealed);
 	if (seg)
 		return seg;
 	if (!demand && !ahead)
@@ -151,14 +180,15 @@ static struct segment *pick(struct datacache *dc)
 		return demand ? demand : ahead;
 	/* Prefetched data goes first, but a sixteenth of the cache is left to
 	 * it, or none would last until it is wanted. */
-	if (dc->kind_bytes[SEGMENT_PREFETCH] > limit_bytes(dc) / PREFETCH_SHARE)
+	if (segments_bytes(dc, SEGMENT_PREFETCH) >
+	    limit_bytes(dc) / PREFETCH_SHARE)
 		return ahead;
 	return ahead->number < demand->number ? ahead : demand;
 }
 
 static void victim_end(struct datacache *dc)
 {
-	struct evict *ev = &dc->evict;
+	struct evict *ev = dc->evict;
 	struct segment *seg = ev->victim;
 
 	if (ev->reading || ev->moving > 0)
@@ -172,7 +202,7 @@ static void victim_end(struct datacache *dc)
 
 void evict_moved(struct datacache *dc)
 {
-	dc->evict.moving--;
+	dc->evict->moving--;
 	victim_end(dc);
 }
 
@@ -181,35 +211,22 @@ void evict_moved(struct datacache *dc)
  * must not be evicted for that. */
 static uint64_t move_budget(const struct datacache *dc)
 {
-	const struct writer *w = &dc->writers[SEGMENT_DEMAND];
-	const struct pend *p;
-	uint64_t space;
-
-	if ((!w->seg && !w->preparing) || dc->st.disk_bytes > limit_bytes(dc))
+	if (dc->st.disk_bytes > limit_bytes(dc))
 		return 0;
-	space = w->seg ? w->seg->bytes - w->seg->used : dc->seg_bytes;
-	TAILQ_FOREACH (p, &w->moves, link)
-		space -= p->len < space ? p->len : space;
-	return space < dc->evict.credit_bytes ? space : dc->evict.credit_bytes;
+	return min_u64(
+	    writer_room_bytes(dc, SEGMENT_DEMAND), dc->evict->credit_bytes);
 }
 
 static bool extent_move(struct datacache *dc, const struct file *f,
-    struct extent *x, const struct seg_entry *e, uint32_t slot)
+    struct extent *x, const struct seg_entry *e)
 {
-	struct pend *p = pend_move(dc, f, x);
-
-	if (!p)
+	if (!pend_move(dc, f, x, e))
 		return false;
-	p->src_pos = e->pos;
-	p->src_slot = slot;
-	p->src_len = entry_len(e);
-	p->src_sum = e->extra;
 	x->meta &= ~(uint64_t)EXT_USED;
-	dc->evict.moving++;
+	dc->evict->moving++;
 	if (!(x->meta & EXT_PINNED))
-		dc->evict.credit_bytes -= x->len;
+		dc->evict->credit_bytes -= x->len;
 	dc->st.kept_bytes += x->len;
-	pend_queue(dc, p);
 	return true;
 }
 
@@ -228,7 +245,7 @@ static void extent_evict(struct datacache *dc, struct extent_cursor *c)
 static void evict_entry(struct datacache *dc, const struct seg_entry *e,
     uint32_t slot, uint64_t *budget)
 {
-	struct segment *seg = dc->evict.victim;
+	const struct segment *seg = dc->evict->victim;
 	struct file *f = index_lookup(dc, &e->key);
 	uint64_t end = e->offset + entry_len(e);
 	struct extent_cursor c;
@@ -244,7 +261,7 @@ static void evict_entry(struct datacache *dc, const struct seg_entry *e,
 		if (!extent_is_of(x, seg->id, slot)) {
 			cursor_next(&c);
 		} else if ((pinned || (x->meta & EXT_USED)) && len <= *budget &&
-			   extent_move(dc, f, x, e, slot)) {
+			   extent_move(dc, f, x, e)) {
 			*budget -= len;
 			cursor_next(&c);
 		} else {
@@ -264,7 +281,7 @@ static void evict_run(struct iopool_job *job)
 
 static void evict_read_on(struct datacache *dc)
 {
-	struct evict *ev = &dc->evict;
+	struct evict *ev = dc->evict;
 
 	ev->n = ev->victim->slots - ev->slot;
 	if (ev->n > EVICT_CHUNK)
@@ -284,8 +301,7 @@ static void evict_on_read(struct iopool_job *job)
 	for (uint32_t i = 0; !seg->dead && ev->err == 0 && i < ev->n; i++) {
 		const struct seg_entry *e = &ev->entries[i];
 
-		if (e->sum == entry_sum(e, dc->id) &&
-		    (entry_kind(e) & ENTRY_DATA))
+		if (entry_is_sound(e, dc->id) && (entry_kind(e) & ENTRY_DATA))
 			evict_entry(dc, e, ev->slot + i, &budget);
 	}
 	ev->slot += ev->n;
@@ -298,14 +314,14 @@ static void evict_on_read(struct iopool_job *job)
 			index_drop_segment(dc, seg, false);
 		victim_end(dc);
 	}
-	writer_kick(&dc->writers[SEGMENT_PINNED]);
-	writer_kick(&dc->writers[SEGMENT_DEMAND]);
+	writer_kick(dc, SEGMENT_PINNED);
+	writer_kick(dc, SEGMENT_DEMAND);
 	evict_kick(dc);
 }
 
 static void evict_start(struct datacache *dc, struct segment *seg)
 {
-	struct evict *ev = &dc->evict;
+	struct evict *ev = dc->evict;
 	uint64_t most = (uint64_t)EVICT_CREDIT * dc->seg_bytes;
 
 	ev->credit_bytes += seg->bytes / 2;
@@ -325,39 +341,34 @@ static void evict_start(struct datacache *dc, struct segment *seg)
 	victim_end(dc);
 }
 
-static bool moves_wait(const struct writer *w)
+static bool moves_wait(const struct datacache *dc, enum segment_kind kind)
 {
-	return w->dc->evict.victim && !w->dc->evict.reading && w->waiting &&
-	       !w->preparing && !TAILQ_EMPTY(&w->moves);
+	return dc->evict->victim && !dc->evict->reading &&
+	       writer_waits(dc, kind) && writer_has_moves(dc, kind);
 }
 
 /* End the wait of writers for a segment that will not come. */
 static void evict_give_up(struct datacache *dc)
 {
-	for (int k = 0; k < SEGMENT_KINDS; k++)
-		if (moves_wait(&dc->writers[k])) {
-			writer_discard(&dc->writers[k], true);
+	for (enum segment_kind k = 0; k < SEGMENT_KINDS; k++)
+		if (moves_wait(dc, k)) {
+			writer_discard_moves(dc, k);
 			return;
 		}
-	if (dc->evict.victim || dc->dying_bytes > 0)
+	if (dc->evict->victim || dc->dying_bytes > 0)
 		return;
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		struct writer *w = &dc->writers[k];
-
-		if (w->waiting && !w->preparing && dc->held_bytes == 0) {
-			writer_discard(w, false);
-			w->waiting = false;
-		}
-	}
+	for (enum segment_kind k = 0; k < SEGMENT_KINDS; k++)
+		if (writer_waits(dc, k) && dc->held_bytes == 0)
+			writer_give_up(dc, k);
 }
 
 /* Whether a writer may have a new segment. Pinned data may even if room is
  * short, since the victim's room is about to be free. */
-static bool writer_may_begin(const struct writer *w)
+static bool writer_may_begin(const struct datacache *dc, enum segment_kind kind)
 {
-	return evict_has_room(w->dc) ||
-	       (w->kind == SEGMENT_PINNED && !TAILQ_EMPTY(&w->moves) &&
-		   !w->dc->full);
+	return evict_has_room(dc) ||
+	       (kind == SEGMENT_PINNED && writer_has_moves(dc, kind) &&
+		   !dc->full);
 }
 
 void evict_kick(struct datacache *dc)
@@ -365,25 +376,34 @@ void evict_kick(struct datacache *dc)
 	struct segment *seg;
 
 	layout_check_room(dc);
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		struct writer *w = &dc->writers[k];
-
-		if (w->waiting && !w->preparing && !dc->off &&
-		    writer_may_begin(w))
-			segment_prepare(dc, w->kind);
-	}
+	for (enum segment_kind k = 0; k < SEGMENT_KINDS; k++)
+		if (writer_waits(dc, k) && !dc->off && writer_may_begin(dc, k))
+			writer_prepare(dc, k);
 	/* Moved data goes to the segment that is being made: wait for it. */
-	while (!dc->evict.victim && !dc->writers[SEGMENT_DEMAND].preparing &&
+	while (!dc->evict->victim && !writer_is_preparing(dc, SEGMENT_DEMAND) &&
 	       (disk_wanted(dc) || memory_wanted(dc)) && (seg = pick(dc)))
 		evict_start(dc, seg);
 	if (!evict_has_room(dc))
 		evict_give_up(dc);
 }
 
-void evict_init(struct datacache *dc)
+bool evict_init(struct datacache *dc)
 {
-	dc->evict.job.run = evict_run;
-	dc->evict.job.done = evict_on_read;
-	dc->evict.dc = dc;
-	dc->evict.credit_bytes = (uint64_t)EVICT_CREDIT * dc->seg_bytes;
+	struct evict *ev = dc_new(dc, sizeof(*ev));
+
+	dc->evict = ev;
+	if (!ev)
+		return false;
+	ev->job.run = evict_run;
+	ev->job.done = evict_on_read;
+	ev->dc = dc;
+	ev->credit_bytes = (uint64_t)EVICT_CREDIT * dc->seg_bytes;
+	return true;
+}
+
+void evict_free(struct datacache *dc)
+{
+	if (dc->evict)
+		free(dc->evict->entries);
+	free(dc->evict);
 }

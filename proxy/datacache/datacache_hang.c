@@ -1,15 +1,23 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * A disk that hangs. A request that has waited for it longer than a deadline is
- * a miss, and while it hangs no request begins to wait; what is in memory is
- * still served. A disk that hangs again and again is left alone for longer each
- * time, so that clients do not wait for the deadline every few seconds.
+ * A disk that hangs or fails. A request that has waited for it longer than a
+ * deadline is a miss, and while it hangs no request begins to wait; what is in
+ * memory is still served. A disk that hangs again and again is left alone for
+ * longer each time, so that clients do not wait for the deadline every few
+ * seconds. One that fails again and again is switched off.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_write.h"
+
+#include <string.h>
 
 #include "base/log.h"
+#include "base/uint.h"
+#include "datacache/datacache_request.h"
 
 #define SECOND_US UINT64_C(1000000)
+
+/* The disk is switched off after three failures within a minute. */
+enum { FAILURES_MAX = 3, FAILURES_US = 60000000 };
 
 enum {
 	READ_DEADLINE_S = 1,
@@ -19,43 +27,83 @@ enum {
 	PAUSE_MAX_S = 60,
 };
 
-/* Since when a job is under way, to a second: it is noted by the first check
- * that sees it, since nobody else here knows the time. */
-static uint64_t begun_us(uint64_t *begun, uint64_t now_us)
+struct disk_health {
+	uint64_t since_us; /* since when the disk does not answer; 0: it does */
+	uint64_t over_us;  /* since when it does again */
+	uint64_t pause_us; /* how long it is left alone after that */
+	unsigned failures; /* within FAILURES_US */
+	int error;         /* the last of them, an errno */
+	unsigned failures_seen; /* `failures` at the last tick */
+	uint64_t failed_us;     /* the tick that saw the last one */
+};
+
+bool health_init(struct datacache *dc)
 {
-	if (*begun == 0)
-		*begun = now_us;
-	return *begun;
+	dc->health = dc_new(dc, sizeof(*dc->health));
+	return dc->health != NULL;
+}
+
+uint64_t health_hangs_since_us(const struct datacache *dc)
+{
+	return dc->health->since_us;
+}
+
+int health_error(const struct datacache *dc)
+{
+	return dc->health->error;
+}
+
+void health_renew(struct datacache *dc)
+{
+	dc->health->failures = 0;
+}
+
+void datacache_failed(struct datacache *dc, const char *what, int err)
+{
+	struct disk_health *h = dc->health;
+
+	log_warn(
+	    "datacache server=%s: %s: %s", dc->server, what, strerror(-err));
+	h->error = -err;
+	if (++h->failures < FAILURES_MAX || dc->off)
+		return;
+	log_warn("datacache server=%s: off, the disk failed %u times",
+	    dc->server, h->failures);
+	datacache_flush(dc);
+	dc->off = true;
+}
+
+void datacache_disk_failed(struct datacache *dc, int error)
+{
+	if (!dc->off)
+		datacache_failed(dc, "the disk", -error);
+}
+
+/* It is known to a second. */
+uint64_t job_late_since(
+    uint64_t *begun_us, uint64_t now_us, uint64_t us, uint64_t oldest)
+{
+	if (*begun_us == 0)
+		*begun_us = now_us;
+	return now_us - *begun_us >= us && *begun_us < oldest ? *begun_us
+							      : oldest;
 }
 
 /* Since when the oldest late job is under way; 0: none is late. */
 static uint64_t late_since(struct datacache *dc, uint64_t now_us)
 {
-	uint64_t since, oldest = now_us;
-	struct request *rq;
+	uint64_t reads =
+	    requests_late_since(dc, now_us, READ_DEADLINE_S * SECOND_US);
+	uint64_t writes =
+	    writers_late_since(dc, now_us, WRITE_DEADLINE_S * SECOND_US);
+	uint64_t oldest = min_u64(reads, writes);
 
-	TAILQ_FOREACH (rq, &dc->requests, link) {
-		since = begun_us(&rq->begun_us, now_us);
-		if (now_us - since >= READ_DEADLINE_S * SECOND_US &&
-		    since < oldest)
-			oldest = since;
-	}
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		struct writer *w = &dc->writers[k];
-
-		if (!w->busy && !w->preparing)
-			continue;
-		since = begun_us(&w->begun_us, now_us);
-		if (now_us - since >= WRITE_DEADLINE_S * SECOND_US &&
-		    since < oldest)
-			oldest = since;
-	}
 	return oldest < now_us ? oldest : 0;
 }
 
 static void hang_begin(struct datacache *dc, uint64_t since_us, uint64_t now_us)
 {
-	struct hang *h = &dc->hang;
+	struct disk_health *h = dc->health;
 	bool again =
 	    h->over_us > 0 && now_us - h->over_us < PAUSE_MAX_S * SECOND_US;
 
@@ -70,7 +118,7 @@ static void hang_begin(struct datacache *dc, uint64_t since_us, uint64_t now_us)
 
 static void hang_end(struct datacache *dc, uint64_t now_us)
 {
-	struct hang *h = &dc->hang;
+	struct disk_health *h = dc->health;
 
 	if (h->over_us <= h->since_us)
 		h->over_us = now_us;
@@ -86,17 +134,19 @@ static void hang_end(struct datacache *dc, uint64_t now_us)
  */
 static void forgive(struct datacache *dc, uint64_t now_us)
 {
-	if (dc->failures != dc->failures_seen)
-		dc->failed_us = now_us;
-	else if (!dc->off && now_us - dc->failed_us >= FAILURES_US)
-		dc->failures = 0;
-	dc->failures_seen = dc->failures;
+	struct disk_health *h = dc->health;
+
+	if (h->failures != h->failures_seen)
+		h->failed_us = now_us;
+	else if (!dc->off && now_us - h->failed_us >= FAILURES_US)
+		h->failures = 0;
+	h->failures_seen = h->failures;
 }
 
 void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
 {
 	uint64_t late_us = late_since(dc, now_us);
-	struct hang *h = &dc->hang;
+	struct disk_health *h = dc->health;
 
 	forgive(dc, now_us);
 	if (late_us > 0 && h->since_us == 0)

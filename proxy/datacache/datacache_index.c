@@ -1,19 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which file has which extents, in memory: a hash table of files, each with a
- * sorted array of extents in leaves. datacache_private.h has the structs.
+ * sorted array of extents in leaves.
  *
  *   index ─▶ bucket ─▶ file ─▶ file    file ─▶ leaf[] ─▶ extents by offset
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_index.h"
 
-#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "hashing/hash_key.h"
 
 enum { LEAF_MAX = 128, LEAF_FIRST = 3, BUCKETS_FIRST = 1024 };
+
+struct leaf {
+	uint32_t n, room;
+	struct extent v[];
+};
+
+/* Files by key. Linear hashing (Litwin, VLDB 1980): it grows by one bucket at a
+ * time, so that no call has to wait for a table to be copied. */
+struct buckets {
+	struct file **v;
+	size_t room;  /* allocated; a power of two */
+	size_t level; /* buckets before this round of splits; likewise */
+	size_t split; /* the next to be split */
+	uint64_t files;
+};
+
+struct index {
+	struct buckets now;
+	struct buckets buried; /* flushed, and freed a little at a time */
+};
+
+bool index_init(struct datacache *dc)
+{
+	dc->index = dc_new(dc, sizeof(*dc->index));
+	return dc->index != NULL;
+}
 
 static size_t leaf_bytes(uint32_t room)
 {
@@ -27,23 +52,24 @@ static uint64_t key_hash(const struct data_key *key)
 	return hash_numbers(key->h[0], key->h[1]);
 }
 
-static struct file **index_bucket(struct index *ix, const struct data_key *key)
+static struct file **index_bucket(
+    struct buckets *ix, const struct data_key *key)
 {
 	uint64_t hash = key_hash(key);
 	size_t at = hash & (ix->level - 1);
 
 	if (at < ix->split)
 		at = hash & (2 * ix->level - 1);
-	return &ix->buckets[at];
+	return &ix->v[at];
 }
 
 struct file *index_lookup(struct datacache *dc, const struct data_key *key)
 {
 	struct file *f;
 
-	if (!dc->index.buckets)
+	if (!dc->index->now.v)
 		return NULL;
-	for (f = *index_bucket(&dc->index, key); f; f = f->next)
+	for (f = *index_bucket(&dc->index->now, key); f; f = f->next)
 		if (f->key.h[0] == key->h[0] && f->key.h[1] == key->h[1])
 			break;
 	return f;
@@ -51,31 +77,31 @@ struct file *index_lookup(struct datacache *dc, const struct data_key *key)
 
 static bool index_reserve(struct datacache *dc)
 {
-	struct index *ix = &dc->index;
-	size_t size = sizeof(*ix->buckets), room = ix->room;
+	struct buckets *ix = &dc->index->now;
+	size_t size = sizeof(*ix->v), room = ix->room;
 	void *p;
 
-	if (ix->buckets && ix->level + ix->split < room)
+	if (ix->v && ix->level + ix->split < room)
 		return true;
 	room = room ? 2 * room : BUCKETS_FIRST;
-	p = dc_realloc(dc, ix->buckets, ix->room * size, room * size);
+	p = dc_realloc(dc, ix->v, ix->room * size, room * size);
 	if (!p)
-		return ix->buckets != NULL; /* chains grow then */
-	ix->buckets = p;
+		return ix->v != NULL; /* chains grow then */
+	ix->v = p;
 	/* Later buckets are emptied as they are taken into use. */
 	if (ix->level == 0) {
 		ix->level = room / 2;
-		memset(ix->buckets, 0, ix->level * size);
+		memset(ix->v, 0, ix->level * size);
 	}
 	ix->room = room;
 	return true;
 }
 
 /* Move a part of the files of the bucket at `split` to a new one at the end. */
-static void index_split(struct index *ix)
+static void index_split(struct buckets *ix)
 {
-	struct file **from = &ix->buckets[ix->split];
-	struct file **to = &ix->buckets[ix->level + ix->split];
+	struct file **from = &ix->v[ix->split];
+	struct file **to = &ix->v[ix->level + ix->split];
 
 	*to = NULL;
 	while (*from) {
@@ -98,15 +124,14 @@ static void index_split(struct index *ix)
 struct file *index_make(
     struct datacache *dc, const struct data_key *key, const uint64_t version[2])
 {
-	struct index *ix = &dc->index;
+	struct buckets *ix = &dc->index->now;
 	struct file **bucket, *f;
 
 	if (!index_reserve(dc))
 		return NULL;
-	f = dc_realloc(dc, NULL, 0, sizeof(*f));
+	f = dc_new(dc, sizeof(*f));
 	if (!f)
 		return NULL;
-	memset(f, 0, sizeof(*f));
 	f->key = *key;
 	memcpy(f->version, version, sizeof(f->version));
 	bucket = index_bucket(ix, key);
@@ -128,36 +153,19 @@ static void file_free(struct datacache *dc, struct file *f)
 	dc_free(dc, f, sizeof(*f));
 }
 
-void index_tidy(struct datacache *dc, struct file *f)
-{
-	struct file **at;
-
-	if (f->leaves > 0 || f->one.len > 0)
-		return;
-	at = index_bucket(&dc->index, &f->key);
-	while (*at != f)
-		at = &(*at)->next;
-	*at = f->next;
-	dc->index.files--;
-	file_free(dc, f);
-	/* The table shrinks only when it is empty. */
-	if (dc->index.files == 0 && dc->index.room > BUCKETS_FIRST)
-		index_clear(dc);
-}
-
 /* Free up to `n` files and buckets, from the end; false where none is left. The
  * index is of no other use from the first call on. */
-static bool index_free(struct datacache *dc, struct index *ix, uint64_t n)
+static bool buckets_free(struct datacache *dc, struct buckets *ix, uint64_t n)
 {
-	size_t end = ix->buckets ? ix->level + ix->split : 0;
+	size_t end = ix->v ? ix->level + ix->split : 0;
 
 	for (; end > 0; n--) {
-		struct file *f = ix->buckets[end - 1];
+		struct file *f = ix->v[end - 1];
 
 		if (n == 0)
 			break;
 		if (f) {
-			ix->buckets[end - 1] = f->next;
+			ix->v[end - 1] = f->next;
 			file_free(dc, f);
 		} else {
 			end--;
@@ -167,18 +175,35 @@ static bool index_free(struct datacache *dc, struct index *ix, uint64_t n)
 	ix->split = 0;
 	if (end > 0)
 		return true;
-	if (ix->buckets)
-		dc_free(dc, ix->buckets, ix->room * sizeof(*ix->buckets));
+	if (ix->v)
+		dc_free(dc, ix->v, ix->room * sizeof(*ix->v));
 	memset(ix, 0, sizeof(*ix));
 	return false;
 }
 
-void index_clear(struct datacache *dc)
+static void index_clear(struct datacache *dc)
 {
-	(void)index_free(dc, &dc->index, UINT64_MAX);
+	(void)buckets_free(dc, &dc->index->now, UINT64_MAX);
 	dc->st.extents = 0;
 	dc->st.live_bytes = 0;
 	dc->st.pinned_bytes = 0;
+}
+
+void index_tidy(struct datacache *dc, struct file *f)
+{
+	struct file **at;
+
+	if (f->leaves > 0 || f->one.len > 0)
+		return;
+	at = index_bucket(&dc->index->now, &f->key);
+	while (*at != f)
+		at = &(*at)->next;
+	*at = f->next;
+	dc->index->now.files--;
+	file_free(dc, f);
+	/* The table shrinks only when it is empty. */
+	if (dc->index->now.files == 0 && dc->index->now.room > BUCKETS_FIRST)
+		index_clear(dc);
 }
 
 enum { BURY_MIN = 4096 /* files */ };
@@ -187,16 +212,45 @@ void index_bury(struct datacache *dc)
 {
 	/* A small index is freed at once; so is what came in since the last
 	 * flush, while that is still being buried. */
-	if (!dc->buried.buckets && dc->index.files > BURY_MIN) {
-		dc->buried = dc->index;
-		memset(&dc->index, 0, sizeof(dc->index));
+	if (!dc->index->buried.v && dc->index->now.files > BURY_MIN) {
+		dc->index->buried = dc->index->now;
+		dc->index->now = (struct buckets){0};
 	}
 	index_clear(dc);
 }
 
 bool datacache_bury(struct datacache *dc, unsigned n)
 {
-	return index_free(dc, &dc->buried, n);
+	return buckets_free(dc, &dc->index->buried, n);
+}
+
+void index_free(struct datacache *dc)
+{
+	if (!dc->index)
+		return;
+	index_clear(dc);
+	(void)buckets_free(dc, &dc->index->buried, UINT64_MAX);
+	dc_free(dc, dc->index, sizeof(*dc->index));
+}
+
+uint64_t index_files(const struct datacache *dc)
+{
+	return dc->index->now.files;
+}
+
+bool index_walk(struct datacache *dc, size_t *bucket, size_t n,
+    void (*each)(void *ctx, struct file *f), void *ctx)
+{
+	const struct buckets *ix = &dc->index->now;
+	struct file *f, *next;
+
+	for (; n > 0 && *bucket < ix->level + ix->split; n--, ++*bucket) {
+		for (f = ix->v[*bucket]; f; f = next) {
+			next = f->next;
+			each(ctx, f);
+		}
+	}
+	return *bucket < ix->level + ix->split;
 }
 
 struct extent *cursor_get(const struct extent_cursor *c)
@@ -222,11 +276,6 @@ void cursor_next(struct extent_cursor *c)
 {
 	c->at++;
 	cursor_settle(c);
-}
-
-static uint64_t extent_end(const struct extent *x)
-{
-	return x->offset + x->len;
 }
 
 void index_seek(struct file *f, uint64_t offset, struct extent_cursor *c)
@@ -367,28 +416,12 @@ static bool leaf_insert(
 	return true;
 }
 
-/* The live data of its segment or pend grew or shrank by these. */
-static void extent_account(struct datacache *dc, const struct extent *x,
-    int64_t bytes, int64_t extents)
-{
-	dc->st.live_bytes += (uint64_t)bytes;
-	dc->st.extents += (uint64_t)extents;
-	if (x->meta & EXT_PINNED)
-		dc->st.pinned_bytes += (uint64_t)bytes;
-	if (x->meta & EXT_PENDING) {
-		dc->pends[x->owner]->live_bytes += (uint64_t)bytes;
-		return;
-	}
-	segment_account(dc->segs[x->owner], x, bytes, extents);
-}
-
-bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
+bool index_put(struct datacache *dc, struct file *f, const struct extent *x)
 {
 	struct extent_cursor c;
 
 	if (f->leaves == 0 && f->one.len == 0) {
 		f->one = *x;
-		extent_account(dc, x, x->len, 1);
 		return true;
 	}
 	if (f->leaves == 0 && !file_grow(dc, f))
@@ -398,10 +431,7 @@ bool index_insert(struct datacache *dc, struct file *f, const struct extent *x)
 		c.leaf--;
 		c.at = f->dir[c.leaf]->n;
 	}
-	if (!leaf_insert(dc, &c, x))
-		return false;
-	extent_account(dc, x, x->len, 1);
-	return true;
+	return leaf_insert(dc, &c, x);
 }
 
 static void leaf_remove(struct datacache *dc, struct extent_cursor *c)
@@ -429,122 +459,13 @@ static void leaf_remove(struct datacache *dc, struct extent_cursor *c)
 	}
 }
 
-void index_remove(struct datacache *dc, struct extent_cursor *c)
+void index_take(struct datacache *dc, struct extent_cursor *c)
 {
-	struct extent *x = cursor_get(c);
-
-	extent_account(dc, x, -(int64_t)x->len, -1);
 	if (c->file->leaves == 0) {
-		memset(x, 0, sizeof(*x));
+		memset(&c->file->one, 0, sizeof(c->file->one));
 	} else {
 		leaf_remove(dc, c);
 		if (c->file->leaves > 0)
 			cursor_settle(c);
 	}
-}
-
-/*
- * An extent, or a part of it, is removed. `kill`: it gets a tombstone in the
- * index of its segment, so that data and tombstone are evicted together.
- */
-static void extent_lost(struct datacache *dc, const struct file *f,
-    const struct extent *x, uint64_t offset, uint64_t len, bool kill)
-{
-	struct pend *p;
-
-	if (!(x->meta & EXT_PENDING)) {
-		if (kill && (x->meta & EXT_FIRM))
-			tomb_add(dc, dc->segs[x->owner], &f->key, offset, len);
-		return;
-	}
-	p = dc->pends[x->owner];
-	if (p->busy && kill && (p->flags & EXT_FIRM))
-		tomb_add(dc, p->seg, &f->key, offset, len);
-	if (!p->busy && kill)
-		p->flags &= ~(unsigned)EXT_FIRM;
-	/* Data that is being moved is on disk in its old segment, too. */
-	if (p->src && kill && (p->flags & EXT_FIRM || !p->busy))
-		tomb_add(dc, p->src, &f->key, offset, len);
-	if (p->live_bytes == 0 && !p->busy)
-		pend_free(dc, p);
-}
-
-/* Cut [offset, end) out of the extent at the cursor: all of it, one end, or its
- * middle, which leaves two extents. */
-static void extent_carve(struct datacache *dc, struct extent_cursor *c,
-    uint64_t offset, uint64_t end, bool kill)
-{
-	struct extent *x = cursor_get(c), old = *x, tail = *x;
-	uint64_t lo = offset > x->offset ? offset : x->offset;
-	uint64_t hi = end < extent_end(x) ? end : extent_end(x);
-	uint32_t shift = (uint32_t)(hi - x->offset);
-
-	tail.offset += shift;
-	tail.pos += shift;
-	tail.len -= shift;
-	if (lo > x->offset) {
-		x->len = (uint32_t)(lo - x->offset);
-		extent_account(dc, &old, (int64_t)x->len - (int64_t)old.len, 0);
-		if (tail.len > 0)
-			index_insert(dc, c->file, &tail);
-		/* The insertion may have split the leaf. */
-		index_seek(c->file, lo, c);
-	} else if (tail.len > 0) {
-		*x = tail;
-		extent_account(
-		    dc, &old, (int64_t)tail.len - (int64_t)old.len, 0);
-	} else {
-		index_remove(dc, c);
-	}
-	extent_lost(dc, c->file, &old, lo, hi - lo, kill);
-	if (old.meta & EXT_PINNED)
-		pin_lost(dc, &c->file->key);
-}
-
-void index_carve(struct datacache *dc, struct file *f, uint64_t offset,
-    uint64_t end, bool kill)
-{
-	struct extent_cursor c;
-	struct extent *x;
-
-	index_seek(f, offset, &c);
-	while ((x = cursor_get(&c)) && x->offset < end)
-		extent_carve(dc, &c, offset, end, kill);
-}
-
-bool extent_is_of(const struct extent *x, uint32_t owner, uint32_t slot)
-{
-	return !(x->meta & EXT_PENDING) && x->owner == owner && x->slot == slot;
-}
-
-static void file_drop_segment(
-    struct datacache *dc, struct file *f, const struct segment *seg, bool kill)
-{
-	struct extent_cursor c;
-	struct extent *x;
-
-	index_seek(f, 0, &c);
-	while ((x = cursor_get(&c))) {
-		if ((x->meta & EXT_PENDING) || x->owner != seg->id) {
-			cursor_next(&c);
-			continue;
-		}
-		extent_carve(dc, &c, x->offset, extent_end(x), kill);
-	}
-	index_tidy(dc, f);
-}
-
-void index_drop_segment(struct datacache *dc, struct segment *seg, bool kill)
-{
-	struct index *ix = &dc->index;
-	struct file *f, *next;
-
-	for (size_t i = 0; seg->live_extents > 0 && i < ix->level + ix->split;
-	     i++) {
-		for (f = ix->buckets[i]; f; f = next) {
-			next = f->next;
-			file_drop_segment(dc, f, seg, kill);
-		}
-	}
-	assert(seg->live_extents == 0);
 }

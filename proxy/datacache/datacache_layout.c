@@ -13,15 +13,76 @@
  * are in that order; a run that was not laid out in time is noted again when
  * it is repeated.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_layout.h"
 
 #include <errno.h>
-#include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_request.h"
+#include "datacache/datacache_write.h"
 
 enum { MEMORY_SHARE = 16, MOVING_MAX = 2 * BATCH_MAX };
+
+enum {
+	LAYOUT_MAX = 1 << 17,   /* extents of a pass: 4 MiB of memory */
+	LAYOUT_CHUNK = 1024,    /* files or extents looked at in one step */
+	LAYOUT_GAP = 128 << 10, /* Linux reads ahead so far (read_ahead_kb) */
+	/* A sequential stretch is left where it is if it is so many times as
+	 * long as its first extent: the seek before it costs little then. */
+	LAYOUT_RUN_SHARE = 32,
+};
+
+/* A measurement, and where the last read that it counted has ended. */
+struct sequence {
+	uint32_t segment; /* its id */
+	uint64_t end;     /* 0: there was none */
+	struct datacache_sequence sum;
+};
+
+enum layout_phase {
+	LAYOUT_NONE,
+	LAYOUT_COLLECT,
+	LAYOUT_BEFORE,
+	LAYOUT_MOVE,
+	LAYOUT_LAND,
+	LAYOUT_AFTER
+};
+
+/* An extent that was used; len is 0 where there is none. */
+struct layout_item {
+	struct data_key key;
+	uint64_t offset;
+	uint32_t len;
+	bool in_long_run; /* and so not moved */
+};
+
+struct layout {
+	enum layout_phase phase;
+	bool forced;
+	bool broken;              /* the disk was full, or failed */
+	struct layout_item *plan; /* in the order of use, from `first` on */
+	uint64_t first;
+	uint32_t n, at; /* items, and the next to be looked at */
+	size_t bucket;  /* of the index, the next to be looked at */
+	uint32_t run;   /* the item that the present stretch began with */
+	uint32_t run_first_bytes;
+	uint64_t run_bytes;
+	unsigned moving;        /* extents that are on their way */
+	uint64_t moved_bytes;   /* of all passes, when this one began */
+	uint64_t begun_next;    /* use_next, when this one began */
+	uint64_t examined_next; /* use_next, when the last pass that ended had
+				   begun */
+	struct sequence seq;
+	enum datacache_layout_end end;
+
+	uint64_t use_next;    /* the next place in the order of use */
+	uint64_t run_first;   /* uses from here on are of the present run */
+	bool run_new;         /* nothing was used in it yet */
+	struct sequence read; /* how sequentially it reads the disk */
+};
 
 /* Count the read of an extent that is on disk; whether it is sequential. */
 static bool sequence_read(struct sequence *s, const struct extent *x)
@@ -41,40 +102,46 @@ static bool sequence_read(struct sequence *s, const struct extent *x)
 
 /* ---- use -------------------------------------------------------------- */
 
-static uint64_t use_number(struct datacache *dc)
+static uint64_t use_number(struct layout *ly)
 {
-	if (dc->run_new)
-		memset(&dc->run, 0, sizeof(dc->run));
-	dc->run_new = false;
-	return dc->use_next++;
+	if (ly->run_new)
+		memset(&ly->read, 0, sizeof(ly->read));
+	ly->run_new = false;
+	return ly->use_next++;
 }
 
 uint64_t layout_stamp(struct datacache *dc, bool ahead)
 {
-	return ahead ? 0 : use_number(dc);
+	return ahead ? 0 : use_number(dc->layout);
 }
 
 void layout_use(
     struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
 	uint64_t end = rd->offset + rd->len;
+	struct layout *ly = dc->layout;
 	struct extent_cursor c;
 	struct extent *x;
 
 	for (index_seek(f, rd->offset, &c);
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
-		if (!(x->meta & EXT_FIRM) || extent_order(x) >= dc->run_first)
+		if (!(x->meta & EXT_FIRM) || extent_order(x) >= ly->run_first)
 			continue;
-		x->meta = use_number(dc) << 8 | (x->meta & 0xff);
+		x->meta = use_number(ly) << 8 | (x->meta & 0xff);
 		if (!(x->meta & EXT_PENDING))
-			(void)sequence_read(&dc->run, x);
+			(void)sequence_read(&ly->read, x);
 	}
+}
+
+struct datacache_sequence layout_run(const struct datacache *dc)
+{
+	return dc->layout->read.sum;
 }
 
 void datacache_new_run(struct datacache *dc)
 {
-	dc->run_first = dc->use_next;
-	dc->run_new = true;
+	dc->layout->run_first = dc->layout->use_next;
+	dc->layout->run_new = true;
 }
 
 /* ---- the plan --------------------------------------------------------- */
@@ -92,8 +159,8 @@ static uint32_t plan_room(const struct datacache *dc)
 
 int datacache_layout_begin(struct datacache *dc, bool force)
 {
-	struct layout *ly = &dc->layout;
-	uint64_t n = dc->use_next - 1;
+	struct layout *ly = dc->layout;
+	uint64_t n = ly->use_next - 1;
 
 	if (ly->phase != LAYOUT_NONE)
 		return -EALREADY;
@@ -101,18 +168,16 @@ int datacache_layout_begin(struct datacache *dc, bool force)
 		return -ENODEV;
 	if (ly->broken && !force)
 		return -ENOSPC;
-	if (n == 0 || (dc->use_next == ly->examined_next && !force))
+	if (n == 0 || (ly->use_next == ly->examined_next && !force))
 		return -ENODATA;
 	if (n > plan_room(dc))
 		n = plan_room(dc);
-	ly->plan =
-	    n > 0 ? dc_realloc(dc, NULL, 0, n * sizeof(*ly->plan)) : NULL;
+	ly->plan = n > 0 ? dc_new(dc, n * sizeof(*ly->plan)) : NULL;
 	if (!ly->plan)
 		return -ENOMEM;
-	memset(ly->plan, 0, n * sizeof(*ly->plan));
 	ly->n = (uint32_t)n;
-	ly->first = dc->use_next - n;
-	ly->use_next = dc->use_next;
+	ly->first = ly->use_next - n;
+	ly->begun_next = ly->use_next;
 	ly->moved_bytes = dc->st.layout_moved_bytes;
 	ly->bucket = 0;
 	ly->forced = force;
@@ -124,7 +189,7 @@ int datacache_layout_begin(struct datacache *dc, bool force)
 
 static void plan_free(struct datacache *dc)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 
 	if (ly->plan)
 		dc_free(dc, ly->plan, ly->n * sizeof(*ly->plan));
@@ -140,8 +205,9 @@ static void measure_begin(struct layout *ly, enum layout_phase phase)
 	ly->run_bytes = 0;
 }
 
-static void collect_file(struct layout *ly, struct file *f)
+static void collect_file(void *ctx, struct file *f)
 {
+	struct layout *ly = ctx;
 	struct extent_cursor c;
 	const struct extent *x;
 
@@ -155,21 +221,12 @@ static void collect_file(struct layout *ly, struct file *f)
 	}
 }
 
-/* Look at some buckets of the index. If it grows meanwhile, files move from a
- * bucket to one at the end, which is still to come. */
 static void collect_step(struct datacache *dc)
 {
-	struct layout *ly = &dc->layout;
-	const struct index *ix = &dc->index;
-	size_t end = ly->bucket + LAYOUT_CHUNK;
+	struct layout *ly = dc->layout;
 
-	for (; ly->bucket < ix->level + ix->split; ly->bucket++) {
-		if (ly->bucket == end)
-			return;
-		for (struct file *f = ix->buckets[ly->bucket]; f; f = f->next)
-			collect_file(ly, f);
-	}
-	measure_begin(ly, LAYOUT_BEFORE);
+	if (!index_walk(dc, &ly->bucket, LAYOUT_CHUNK, collect_file, ly))
+		measure_begin(ly, LAYOUT_BEFORE);
 }
 
 /* The extent that an item of the plan is about; NULL: it is gone, or was used
@@ -177,7 +234,7 @@ static void collect_step(struct datacache *dc)
 static struct extent *item_extent(
     struct datacache *dc, uint32_t at, struct file **file)
 {
-	const struct layout_item *it = &dc->layout.plan[at];
+	const struct layout_item *it = &dc->layout->plan[at];
 	struct extent_cursor c;
 	struct extent *x;
 
@@ -187,7 +244,8 @@ static struct extent *item_extent(
 	index_seek(*file, it->offset, &c);
 	x = cursor_get(&c);
 	if (!x || x->offset != it->offset || x->len != it->len ||
-	    (x->meta & EXT_PENDING) || extent_order(x) != dc->layout.first + at)
+	    (x->meta & EXT_PENDING) ||
+	    extent_order(x) != dc->layout->first + at)
 		return NULL;
 	return x;
 }
@@ -198,7 +256,7 @@ static struct extent *item_extent(
  * is cheaper than to rewrite it. */
 static void run_end(struct datacache *dc, uint32_t end)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 
 	/* No stretch is longer than a segment, so a quarter of one is long. */
 	if (ly->run_bytes < (uint64_t)LAYOUT_RUN_SHARE * ly->run_first_bytes &&
@@ -211,7 +269,7 @@ static void run_end(struct datacache *dc, uint32_t end)
 /* Measure some items; false: there are more. */
 static bool measure_step(struct datacache *dc)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 	uint32_t end =
 	    ly->n - ly->at < LAYOUT_CHUNK ? ly->n : ly->at + LAYOUT_CHUNK;
 	const struct extent *x;
@@ -237,17 +295,17 @@ static bool measure_step(struct datacache *dc)
 
 static void pass_end(struct datacache *dc)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 
 	dc->st.layout_end = ly->end;
 	dc->st.layout_passes += dc->st.layout_moved_bytes > ly->moved_bytes;
-	ly->examined_next = ly->use_next;
+	ly->examined_next = ly->begun_next;
 	plan_free(dc);
 }
 
 static void before_step(struct datacache *dc)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 	const struct datacache_sequence *sum = &ly->seq.sum;
 
 	if (!measure_step(dc))
@@ -265,7 +323,7 @@ static void after_step(struct datacache *dc)
 {
 	if (!measure_step(dc))
 		return;
-	dc->st.layout_after = dc->layout.seq.sum;
+	dc->st.layout_after = dc->layout->seq.sum;
 	pass_end(dc);
 }
 
@@ -274,25 +332,20 @@ static void after_step(struct datacache *dc)
 static bool extent_move(
     struct datacache *dc, const struct file *f, struct extent *x)
 {
-	struct segment *seg = dc->segs[x->owner];
-	struct pend *p;
+	struct segment *seg = segment_by_id(dc, x->owner);
 
-	if (seg == dc->evict.victim || seg->doomed || !(x->meta & EXT_VERIFIED))
+	if (seg == evict_victim(dc) || seg->doomed ||
+	    !(x->meta & EXT_VERIFIED) || !pend_move(dc, f, x, NULL))
 		return false;
-	p = pend_move(dc, f, x);
-	if (!p)
-		return false;
-	p->by_layout = true;
 	seg->layout_moves++;
-	dc->layout.moving++;
-	pend_queue(dc, p);
+	dc->layout->moving++;
 	return true;
 }
 
 /* Queue moves in the order of the plan, which the writer keeps. */
 static uint64_t move_step(struct datacache *dc, uint64_t bytes)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 	uint32_t end =
 	    ly->n - ly->at < LAYOUT_CHUNK ? ly->n : ly->at + LAYOUT_CHUNK;
 	uint64_t moved = 0;
@@ -308,55 +361,58 @@ static uint64_t move_step(struct datacache *dc, uint64_t bytes)
 	}
 	if (ly->at == ly->n)
 		ly->phase = LAYOUT_LAND;
-	writer_kick(&dc->writers[SEGMENT_PINNED]);
-	writer_kick(&dc->writers[SEGMENT_LAYOUT]);
+	writer_kick(dc, SEGMENT_PINNED);
+	writer_kick(dc, SEGMENT_LAYOUT);
 	return moved;
 }
 
 void layout_moved(struct datacache *dc, struct segment *src)
 {
-	dc->layout.moving--;
+	dc->layout->moving--;
 	src->layout_moves--;
 	if (!src->dead && !dc->closing && src->live_extents == 0 &&
-	    src != dc->evict.victim && segment_is_still(src))
+	    src != evict_victim(dc) && segment_is_still(src))
 		segment_retire(src);
 }
 
 /* No more is moved: what is not being written yet stays where it is. */
 static void moves_end(struct datacache *dc, enum datacache_layout_end why)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 
 	if (ly->phase == LAYOUT_MOVE || ly->phase == LAYOUT_LAND) {
 		ly->end = why;
 		ly->phase = LAYOUT_LAND;
 	}
-	writer_discard_layout(&dc->writers[SEGMENT_LAYOUT]);
-	writer_discard_layout(&dc->writers[SEGMENT_PINNED]);
+	writer_discard_layout(dc, SEGMENT_LAYOUT);
+	writer_discard_layout(dc, SEGMENT_PINNED);
 }
 
 void layout_failed(struct datacache *dc, struct segment *seg, int err)
 {
 	log_warn("datacache server=%s: reordering ends: %s", dc->server,
 	    strerror(-err));
-	dc->layout.broken = true;
+	dc->layout->broken = true;
 	if (seg && !seg->dead && seg->live_extents == 0 &&
 	    segment_is_still(seg))
 		segment_retire(seg);
 	moves_end(dc, DATACACHE_LAYOUT_DISK);
 }
 
-static bool waits_for_room(const struct writer *w)
+void layout_mended(struct datacache *dc)
 {
-	const struct pend *p = TAILQ_FIRST(&w->moves);
+	dc->layout->broken = false;
+}
 
-	return w->waiting && !w->preparing && p && p->by_layout;
+static bool waits_for_room(const struct datacache *dc, enum segment_kind kind)
+{
+	return writer_waits(dc, kind) && writer_serves_layout(dc, kind);
 }
 
 void layout_check_room(struct datacache *dc)
 {
-	if ((waits_for_room(&dc->writers[SEGMENT_LAYOUT]) ||
-		waits_for_room(&dc->writers[SEGMENT_PINNED])) &&
+	if ((waits_for_room(dc, SEGMENT_LAYOUT) ||
+		waits_for_room(dc, SEGMENT_PINNED)) &&
 	    !evict_has_spare_room(dc))
 		moves_end(dc, DATACACHE_LAYOUT_ROOM);
 }
@@ -365,7 +421,7 @@ void layout_check_room(struct datacache *dc)
 
 uint64_t datacache_layout_step(struct datacache *dc, uint64_t bytes)
 {
-	struct layout *ly = &dc->layout;
+	struct layout *ly = dc->layout;
 
 	switch (ly->phase) {
 	case LAYOUT_NONE:
@@ -391,12 +447,12 @@ uint64_t datacache_layout_step(struct datacache *dc, uint64_t bytes)
 
 bool datacache_layout_busy(const struct datacache *dc)
 {
-	return dc->layout.phase != LAYOUT_NONE;
+	return dc->layout->phase != LAYOUT_NONE;
 }
 
 void datacache_layout_stop(struct datacache *dc)
 {
-	if (dc->layout.phase == LAYOUT_NONE)
+	if (dc->layout->phase == LAYOUT_NONE)
 		return;
 	moves_end(dc, DATACACHE_LAYOUT_STOPPED);
 	dc->st.layout_end = DATACACHE_LAYOUT_STOPPED;
@@ -405,11 +461,21 @@ void datacache_layout_stop(struct datacache *dc)
 
 bool datacache_disk_idle(const struct datacache *dc)
 {
-	return dc->request_count == 0 && dc->st.pending_bytes == 0 &&
-	       !dc->evict.victim;
+	return requests_count(dc) == 0 && dc->st.pending_bytes == 0 &&
+	       !evict_victim(dc);
 }
 
-void layout_init(struct datacache *dc)
+bool layout_init(struct datacache *dc)
 {
-	dc->use_next = dc->run_first = 1;
+	dc->layout = dc_new(dc, sizeof(*dc->layout));
+	if (dc->layout)
+		dc->layout->use_next = dc->layout->run_first = 1;
+	return dc->layout != NULL;
+}
+
+void layout_free(struct datacache *dc)
+{
+	if (dc->layout)
+		datacache_layout_stop(dc);
+	free(dc->layout);
 }

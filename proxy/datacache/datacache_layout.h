@@ -24,59 +24,6 @@
 struct file;
 struct segment;
 
-enum {
-	LAYOUT_MAX = 1 << 17,   /* extents of a pass: 4 MiB of memory */
-	LAYOUT_CHUNK = 1024,    /* files or extents looked at in one step */
-	LAYOUT_GAP = 128 << 10, /* Linux reads ahead so far (read_ahead_kb) */
-	/* A sequential stretch is left where it is if it is so many times as
-	 * long as its first extent: the seek before it costs little then. */
-	LAYOUT_RUN_SHARE = 32,
-};
-
-/* A measurement, and where the last read that it counted has ended. */
-struct sequence {
-	uint32_t segment; /* index in dc->segs */
-	uint64_t end;     /* 0: there was none */
-	struct datacache_sequence sum;
-};
-
-enum layout_phase {
-	LAYOUT_NONE,
-	LAYOUT_COLLECT,
-	LAYOUT_BEFORE,
-	LAYOUT_MOVE,
-	LAYOUT_LAND,
-	LAYOUT_AFTER
-};
-
-/* An extent that was used; len is 0 where there is none. */
-struct layout_item {
-	struct data_key key;
-	uint64_t offset;
-	uint32_t len;
-	bool in_long_run; /* and so not moved */
-};
-
-struct layout {
-	enum layout_phase phase;
-	bool forced;
-	bool broken;              /* the disk was full, or failed */
-	struct layout_item *plan; /* in the order of use, from `first` on */
-	uint64_t first;
-	uint32_t n, at; /* items, and the next to be looked at */
-	size_t bucket;  /* of the index, the next to be looked at */
-	uint32_t run;   /* the item that the present stretch began with */
-	uint32_t run_first_bytes;
-	uint64_t run_bytes;
-	unsigned moving;        /* extents that are on their way */
-	uint64_t moved_bytes;   /* of all passes, when this one began */
-	uint64_t use_next;      /* dc->use_next, when this one began */
-	uint64_t examined_next; /* dc->use_next when the last pass that ended
-				   had begun */
-	struct sequence seq;
-	enum datacache_layout_end end;
-};
-
 /* Begins another run: reads from now on belong to it. */
 void datacache_new_run(struct datacache *dc);
 /*
@@ -97,7 +44,10 @@ bool datacache_disk_idle(const struct datacache *dc);
 
 /* ---- what the other parts of the data cache tell it ------------------- */
 
-void layout_init(struct datacache *dc);
+bool layout_init(struct datacache *dc);
+void layout_free(struct datacache *dc);
+/* How sequentially this run reads the disk. */
+struct datacache_sequence layout_run(const struct datacache *dc);
 /* The place of a firm extent that comes in now; `ahead`: it was not asked for,
  * so it has none (0). */
 uint64_t layout_stamp(struct datacache *dc, bool ahead);
@@ -108,6 +58,8 @@ void layout_use(
 void layout_moved(struct datacache *dc, struct segment *src);
 /* The segment that is moved to could not be written, or not be made (NULL). */
 void layout_failed(struct datacache *dc, struct segment *seg, int err);
+/* A segment could be made. */
+void layout_mended(struct datacache *dc);
 /* End the pass if it waits for room that it may not make. */
 void layout_check_room(struct datacache *dc);
 

@@ -6,7 +6,7 @@
  *
  *   dir_scan() ─▶ heads, sorted ─▶ heap: the oldest entry ─▶ index in memory
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_segment.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -18,6 +18,8 @@
 
 #include "base/log.h"
 #include "datacache/datacache_dir.h"
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
 
 /* A segment whose index is being merged. */
 struct datacache_load_source {
@@ -60,17 +62,6 @@ static int add_source(void *ctx, uint32_t number)
 	return 0;
 }
 
-static void unlink_source(
-    struct datacache *dc, const struct datacache_load_source *s)
-{
-	char name[SEGMENT_NAME_MAX];
-
-	segment_name(name, s->number, "idx");
-	unlinkat(dc->dirfd, name, 0);
-	segment_name(name, s->number, "seg");
-	unlinkat(dc->dirfd, name, 0);
-}
-
 static int check_format(struct load *ld)
 {
 	struct datacache *dc = ld->dc;
@@ -82,7 +73,7 @@ static int check_format(struct load *ld)
 			 "starting with an empty cache",
 		    dc->server);
 	for (uint32_t i = 0; i < ld->n; i++)
-		unlink_source(dc, &ld->sources[i]);
+		segment_unlink(dc, ld->sources[i].number);
 	ld->n = 0;
 	return dir_format_write(&ld->dir);
 }
@@ -106,12 +97,9 @@ static int by_base(const void *a, const void *b)
 static int open_file(const struct datacache *dc, uint32_t number,
     const char *suffix, int flags, uint64_t *size)
 {
-	char name[SEGMENT_NAME_MAX];
+	int fd = segment_open(dc, number, suffix, flags);
 	struct stat st;
-	int fd;
 
-	segment_name(name, number, suffix);
-	fd = openat(dc->dirfd, name, flags | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0)
 		return -1;
 	if (fstat(fd, &st) < 0 || !S_ISREG(st.st_mode)) {
@@ -134,7 +122,7 @@ static bool source_head(
 	if (fd < 0)
 		return false;
 	ok = read_all(fd, &e, sizeof(e), 0) == 0 &&
-	     e.sum == entry_sum(&e, dc->id) && (entry_kind(&e) & ENTRY_HEAD) &&
+	     entry_is_sound(&e, dc->id) && (entry_kind(&e) & ENTRY_HEAD) &&
 	     e.pos == s->number && e.offset <= SEGMENT_MAX && idx <= most;
 	close(fd);
 	s->base = e.seq;
@@ -168,7 +156,7 @@ static bool entry_sound(
 {
 	const struct seg_entry *e = &s->entries[s->at];
 
-	if (e->sum != entry_sum(e, dc->id) || e->seq <= s->last)
+	if (!entry_is_sound(e, dc->id) || e->seq <= s->last)
 		return false;
 	if (entry_kind(e) & ENTRY_TOMB)
 		return e->offset <= UINT64_MAX - e->extra;
@@ -240,7 +228,7 @@ static void forget_double(
 	index_seek(f, e->offset, &c);
 	x = cursor_get(&c);
 	if (x && x->offset == e->offset && x->len == entry_len(e))
-		segment_forget_entry(dc->segs[x->owner], x->slot);
+		segment_forget_entry(segment_by_id(dc, x->owner), x->slot);
 }
 
 /* Apply a data entry. It replaces older entries of the range even if it is not
@@ -342,7 +330,7 @@ static int load_heads(struct load *ld)
 		if (source_head(dc, s))
 			ld->sources[kept++] = *s;
 		else
-			unlink_source(dc, s);
+			segment_unlink(dc, s->number);
 	}
 	ld->n = kept;
 	if (kept > 0)
@@ -359,7 +347,7 @@ static void load_source(struct load *ld, struct datacache_load_source *s)
 	if (s->base >= dc->seq)
 		dc->seq = s->base + 1;
 	if (!source_adopt(dc, s)) {
-		unlink_source(dc, s);
+		segment_unlink(dc, s->number);
 		return;
 	}
 	if (source_read(dc, s) && source_next(dc, s))
@@ -388,16 +376,15 @@ static void load_merge(struct load *ld)
 }
 
 /* Give back the space that was allocated behind the last payload. */
-static void trim_tail(struct datacache *dc, struct segment *seg)
+static void trim_tail(struct segment *seg)
 {
-	uint32_t used =
-	    (seg->used + DATACACHE_PAGE - 1) / DATACACHE_PAGE * DATACACHE_PAGE;
+	uint32_t used = (uint32_t)page_up(seg->used);
 	uint64_t size;
 	int fd;
 
-	if (used >= seg->bytes)
+	if (used >= seg->bytes || seg->live_extents == 0)
 		return;
-	fd = open_file(dc, seg->number, "seg", O_RDWR, &size);
+	fd = open_file(seg->dc, seg->number, "seg", O_RDWR, &size);
 	if (fd < 0)
 		return;
 	if (ftruncate(fd, (off_t)used) == 0) {
@@ -409,29 +396,15 @@ static void trim_tail(struct datacache *dc, struct segment *seg)
 	close(fd);
 }
 
-void load_retire(struct datacache *dc)
+static void retire_empty(struct segment *seg)
 {
-	struct segment *seg, *next;
-
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		for (seg = TAILQ_FIRST(&dc->lists[k]); seg; seg = next) {
-			next = TAILQ_NEXT(seg, link);
-			if (seg->live_extents == 0)
-				segment_retire(seg);
-		}
-	}
+	if (seg->live_extents == 0)
+		segment_retire(seg);
 }
 
-static void load_finish(struct load *ld)
+void load_retire(struct datacache *dc)
 {
-	struct datacache *dc = ld->dc;
-	struct segment *seg;
-
-	for (int k = 0; k < SEGMENT_KINDS; k++)
-		TAILQ_FOREACH (seg, &dc->lists[k], link)
-			if (seg->live_extents > 0)
-				trim_tail(dc, seg);
-	dc->st.loaded_extents = dc->st.extents;
+	segments_each(dc, retire_empty);
 }
 
 /*
@@ -450,7 +423,7 @@ int load_anew(struct datacache *dc, char *err, size_t errlen)
 	if (rc == 0)
 		rc = dir_scan(&ld.dir, add_source, &ld);
 	for (uint32_t i = 0; rc == 0 && i < ld.n; i++)
-		unlink_source(&now, &ld.sources[i]);
+		segment_unlink(&now, ld.sources[i].number);
 	if (rc == 0)
 		rc = dir_format_write(&ld.dir);
 	if (rc == 0 && dup3(now.dirfd, dc->dirfd, O_CLOEXEC) < 0)
@@ -474,7 +447,8 @@ int load_dir(struct datacache *dc, char *err, size_t errlen)
 		rc = load_heads(&ld);
 	if (rc == 0) {
 		load_merge(&ld);
-		load_finish(&ld);
+		segments_each(dc, trim_tail);
+		dc->st.loaded_extents = dc->st.extents;
 	}
 	free(ld.heap);
 	free(ld.sources);

@@ -6,14 +6,45 @@
  * are marked than the limit allows, whatever the sizes were said to be, so that
  * eviction always finds something.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_write.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "datacache/datacache_index.h"
 #include "hashing/hash_key.h"
 
-enum { ROOM_FIRST = 1024 };
+enum {
+	ROOM_FIRST = 1024,
+	PIN_SHARE = 2,        /* of the cache: 1/2 */
+	PIN_MEMORY_SHARE = 2, /* 1/2 of the memory of all indexes */
+	PIN_FILE_BYTES = 256, /* so much of that for each pinned file */
+	PIN_KEPT_SHARE = 8,   /* 1/8 of both for the owner's pins alone */
+};
+
+/* A pinned file; a place of the table is free where `pins` is 0. */
+struct pinned {
+	struct data_key key;
+	uint64_t bytes; /* its size, as datacache_pin() was told */
+	uint32_t pins;  /* a bit for each pin that it has */
+	uint32_t seen;  /* bits of pins set since their datacache_pin_begin() */
+};
+
+/* Open addressing; the room is a power of two. */
+struct pinned_table {
+	struct pinned *v;
+	size_t room;
+	uint64_t files;
+	uint64_t bytes;   /* sizes of all */
+	uint32_t changed; /* see datacache_pins_changed() */
+};
+
+bool pin_init(struct datacache *dc)
+{
+	dc->pinned = dc_new(dc, sizeof(*dc->pinned));
+	return dc->pinned != NULL;
+}
 
 static size_t pinned_home(
     const struct pinned_table *t, const struct data_key *key)
@@ -50,14 +81,13 @@ static struct pinned *pinned_put(
 /* Make the table anew, with `room` places. */
 static bool pinned_remake(struct datacache *dc, size_t room)
 {
-	struct pinned_table *t = &dc->pinned, old = *t;
+	struct pinned_table *t = dc->pinned, old = *t;
 
-	t->v = dc_realloc(dc, NULL, 0, room * sizeof(*t->v));
+	t->v = dc_new(dc, room * sizeof(*t->v));
 	if (!t->v) {
 		t->v = old.v;
 		return false;
 	}
-	memset(t->v, 0, room * sizeof(*t->v));
 	t->room = room;
 	for (size_t i = 0; i < old.room; i++)
 		if (old.v[i].pins != 0)
@@ -69,10 +99,14 @@ static bool pinned_remake(struct datacache *dc, size_t room)
 
 void pin_free(struct datacache *dc)
 {
-	if (dc->pinned.v)
-		dc_free(
-		    dc, dc->pinned.v, dc->pinned.room * sizeof(*dc->pinned.v));
-	memset(&dc->pinned, 0, sizeof(dc->pinned));
+	if (dc->pinned)
+		free(dc->pinned->v);
+	free(dc->pinned);
+}
+
+bool pin_any(const struct datacache *dc)
+{
+	return dc->pinned->files > 0;
 }
 
 uint64_t datacache_pin_limit_bytes(const struct datacache *dc)
@@ -82,7 +116,7 @@ uint64_t datacache_pin_limit_bytes(const struct datacache *dc)
 
 uint64_t datacache_pinned_bytes(const struct datacache *dc)
 {
-	return dc->pinned.bytes;
+	return dc->pinned->bytes;
 }
 
 /* The limit of files: the index of pinned data stays in memory, too. */
@@ -94,24 +128,29 @@ static uint64_t limit_files(const struct datacache *dc)
 bool pin_wants(
     const struct datacache *dc, const struct data_key *key, uint32_t len)
 {
-	return dc->pinned.files > 0 &&
+	return dc->pinned->files > 0 &&
 	       dc->st.pinned_bytes + len <= datacache_pin_limit_bytes(dc) &&
-	       pinned_find(&dc->pinned, key);
+	       pinned_find(dc->pinned, key);
 }
 
 void pin_lost(struct datacache *dc, const struct data_key *key)
 {
-	const struct pinned *one = pinned_find(&dc->pinned, key);
+	const struct pinned *one = pinned_find(dc->pinned, key);
 
 	if (one)
-		dc->pinned.changed |= one->pins;
+		dc->pinned->changed |= one->pins;
+}
+
+void pin_lost_all(struct datacache *dc)
+{
+	dc->pinned->changed = UINT32_MAX;
 }
 
 uint32_t datacache_pins_changed(struct datacache *dc)
 {
-	uint32_t changed = dc->pinned.changed;
+	uint32_t changed = dc->pinned->changed;
 
-	dc->pinned.changed = 0;
+	dc->pinned->changed = 0;
 	return changed;
 }
 
@@ -127,7 +166,7 @@ static void extent_mark(struct datacache *dc, struct extent *x, bool on)
 	dc->st.pinned_bytes += (uint64_t)bytes;
 	/* A pending extent is counted when it arrives in its segment. */
 	if (!(x->meta & EXT_PENDING))
-		dc->segs[x->owner]->pinned_bytes += (uint64_t)bytes;
+		segment_by_id(dc, x->owner)->pinned_bytes += (uint64_t)bytes;
 }
 
 static void file_mark(struct datacache *dc, const struct data_key *key, bool on)
@@ -157,7 +196,7 @@ static uint64_t limit_for(uint64_t all, bool owner)
 static struct pinned *pinned_add(
     struct datacache *dc, const struct data_key *key, uint32_t bit, bool owner)
 {
-	struct pinned_table *t = &dc->pinned;
+	struct pinned_table *t = dc->pinned;
 	struct pinned one = {.key = *key, .pins = bit};
 
 	if (t->files >= limit_for(limit_files(dc), owner))
@@ -173,8 +212,8 @@ static struct pinned *pinned_add(
 bool datacache_pin(struct datacache *dc, const struct data_key *key,
     uint64_t bytes, unsigned pin, bool owner)
 {
-	struct pinned *one = pinned_find(&dc->pinned, key);
-	uint64_t others = dc->pinned.bytes - (one ? one->bytes : 0);
+	struct pinned *one = pinned_find(dc->pinned, key);
+	uint64_t others = dc->pinned->bytes - (one ? one->bytes : 0);
 	uint64_t most = limit_for(datacache_pin_limit_bytes(dc), owner);
 	uint32_t bit = UINT32_C(1) << pin;
 
@@ -193,7 +232,7 @@ bool datacache_pin(struct datacache *dc, const struct data_key *key,
 	one->pins |= bit;
 	one->seen |= bit;
 	one->bytes = bytes;
-	dc->pinned.bytes = others + bytes;
+	dc->pinned->bytes = others + bytes;
 	file_mark(dc, key, true);
 	return true;
 }
@@ -201,15 +240,15 @@ bool datacache_pin(struct datacache *dc, const struct data_key *key,
 bool datacache_is_pinned(
     const struct datacache *dc, const struct data_key *key, unsigned pin)
 {
-	const struct pinned *one = pinned_find(&dc->pinned, key);
+	const struct pinned *one = pinned_find(dc->pinned, key);
 
 	return one && (one->pins & UINT32_C(1) << pin);
 }
 
 void datacache_pin_begin(struct datacache *dc, unsigned pin)
 {
-	for (size_t i = 0; i < dc->pinned.room; i++)
-		dc->pinned.v[i].seen &= ~(UINT32_C(1) << pin);
+	for (size_t i = 0; i < dc->pinned->room; i++)
+		dc->pinned->v[i].seen &= ~(UINT32_C(1) << pin);
 }
 
 /* Move entries behind the hole up to it, or searches would end there. */
@@ -236,17 +275,17 @@ static void pinned_remove(struct pinned_table *t, size_t hole)
  * that it can be evicted. */
 static void seal_open(struct datacache *dc)
 {
-	const struct writer *w = &dc->writers[SEGMENT_PINNED];
+	struct segment *seg = writer_idle_segment(dc, SEGMENT_PINNED);
 
-	if (w->seg && !w->busy && 2 * w->seg->pinned_bytes < w->seg->used)
-		segment_seal(w->seg);
+	if (seg && 2 * seg->pinned_bytes < seg->used)
+		segment_seal(seg);
 }
 
 /* Take the pin from all files that have it; `unseen`: only from those that were
  * not given to datacache_pin() since datacache_pin_begin(). */
 static void take_away(struct datacache *dc, unsigned pin, bool unseen)
 {
-	struct pinned_table *t = &dc->pinned;
+	struct pinned_table *t = dc->pinned;
 	uint32_t bit = UINT32_C(1) << pin;
 	size_t room = t->room;
 
@@ -321,7 +360,7 @@ static void count_file(struct datacache *dc, struct datacache_pin_walk *w,
 bool datacache_pin_stats_step(
     struct datacache *dc, struct datacache_pin_walk *w, size_t n)
 {
-	const struct pinned_table *t = &dc->pinned;
+	const struct pinned_table *t = dc->pinned;
 	size_t done = 0;
 
 	if (w->room != t->room)
@@ -347,8 +386,8 @@ void datacache_each_pinned(const struct datacache *dc,
 	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),
     void *ctx)
 {
-	for (size_t i = 0; i < dc->pinned.room; i++) {
-		const struct pinned *one = &dc->pinned.v[i];
+	for (size_t i = 0; i < dc->pinned->room; i++) {
+		const struct pinned *one = &dc->pinned->v[i];
 
 		if (one->pins != 0)
 			each(ctx, &one->key, one->bytes, one->pins);

@@ -5,29 +5,14 @@
  * it is mapped, its pages are in memory, and it was compared with its checksum
  * since the start. Else whoever asks waits for a request to the disk, once.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_request.h"
 
 #include <sys/mman.h>
 
-#include <xxhash.h>
-
-void version_hash(const struct data_version *v, uint64_t hash[2])
-{
-	XXH128_hash_t h;
-
-	_Static_assert(sizeof(*v) == 40, "padding would be hashed");
-	h = XXH3_128bits(v, sizeof(*v));
-	hash[0] = h.low64;
-	hash[1] = h.high64;
-}
-
-bool version_is(const struct file *f, const struct data_version *v)
-{
-	uint64_t hash[2];
-
-	version_hash(v, hash);
-	return f->version[0] == hash[0] && f->version[1] == hash[1];
-}
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_layout.h"
+#include "datacache/datacache_segment.h"
 
 static bool extent_valid(
     const struct extent *x, const struct datacache_read *rd)
@@ -47,27 +32,17 @@ static bool extents_agree(const struct extent *x, const struct extent *y)
 	       extent_sent_us(x) == extent_sent_us(y);
 }
 
-/* Where the extent's bytes from `at` on are in memory, or are mapped. */
-static void piece_of(struct datacache *dc, const struct extent *x, uint64_t at,
-    uint64_t end, struct rbuf_piece *piece)
+/* The extent's bytes from `at` on, up to `end`. */
+static struct rbuf_piece piece_of(const struct extent *x,
+    const struct extent_place *place, uint64_t at, uint64_t end)
 {
 	uint32_t skip = (uint32_t)(at - x->offset);
 	uint32_t len = x->len - skip;
 
 	if (len > end - at)
 		len = (uint32_t)(end - at);
-	piece->len = len;
-	if (x->meta & EXT_PENDING) {
-		struct pend *p = dc->pends[x->owner];
-
-		piece->data = p->data + x->pos + skip;
-		piece->hold = p->hold;
-	} else {
-		struct segment *seg = dc->segs[x->owner];
-
-		piece->data = seg->rb.data + x->pos + skip;
-		piece->hold = &seg->rb;
-	}
+	return (struct rbuf_piece){
+	    .data = place->data + skip, .len = len, .hold = place->hold};
 }
 
 static bool piece_put(
@@ -92,8 +67,9 @@ static bool find_pieces(struct datacache *dc, struct file *f,
     unsigned *unverified)
 {
 	uint64_t at = rd->offset, end = rd->offset + rd->len;
-	struct rbuf_piece piece;
 	const struct extent *first = NULL;
+	struct extent_place place;
+	struct rbuf_piece piece;
 	struct extent_cursor c;
 	struct extent *x;
 
@@ -104,12 +80,13 @@ static bool find_pieces(struct datacache *dc, struct file *f,
 		if (!x || x->offset > at || !extent_valid(x, rd) ||
 		    (first && !extents_agree(first, x)))
 			return false;
+		place = extent_place(dc, x);
 		/* Moved on before anybody has compared it. */
 		if ((x->meta & (EXT_PENDING | EXT_VERIFIED)) == EXT_PENDING &&
-		    dc->pends[x->owner]->src)
+		    place.seg)
 			return false;
 		first = x;
-		piece_of(dc, x, at, end, &piece);
+		piece = piece_of(x, &place, at, end);
 		if (!piece_put(pieces, n, &piece))
 			return false;
 		*unverified += !(x->meta & (EXT_PENDING | EXT_VERIFIED));
@@ -152,7 +129,7 @@ static bool all_resident(const struct rbuf_piece *pieces, unsigned n)
 static bool find_may_wait(const struct datacache *dc,
     const struct datacache_read *rd, const struct datacache_waiter *w)
 {
-	if (dc->hang.since_us > 0 && !rd->patient)
+	if (health_hangs_since_us(dc) > 0 && !rd->patient)
 		return false;
 	return !w || !w->woken || (w->late && rd->patient);
 }
@@ -165,16 +142,14 @@ static enum datacache_found find_wait(struct datacache *dc, struct file *f,
 	bool may = find_may_wait(dc, rd, w);
 	struct request *rq = may ? request_find(dc, f, rd, unverified) : NULL;
 
-	if (!rq && may && dc->request_count < REQUESTS_MAX)
+	if (!rq && may && requests_count(dc) < REQUESTS_MAX)
 		rq = request_start(dc, f, rd);
 	if (!rq) {
 		dc->st.misses++;
 		return DATACACHE_MISS;
 	}
-	if (w) {
-		w->request = rq;
-		TAILQ_INSERT_TAIL(&rq->waiters, w, link);
-	}
+	if (w)
+		request_await(rq, w);
 	dc->st.waits++;
 	return DATACACHE_WAIT;
 }
@@ -205,14 +180,10 @@ enum datacache_found datacache_find(struct datacache *dc,
     const struct datacache_read *rd, struct rbuf_piece *pieces, unsigned *n,
     struct datacache_waiter *w)
 {
-	struct file *f = dc->off ? NULL : index_lookup(dc, &rd->key);
+	struct file *f =
+	    dc->off ? NULL : file_of_version(dc, &rd->key, rd->version);
 	unsigned unverified;
 
-	if (f && !version_is(f, rd->version)) {
-		index_carve(dc, f, 0, UINT64_MAX, false);
-		index_tidy(dc, f);
-		f = NULL;
-	}
 	if (!f || !find_pieces(dc, f, rd, pieces, n, &unverified)) {
 		dc->st.misses++;
 		return DATACACHE_MISS;
@@ -233,8 +204,9 @@ void datacache_touch(struct datacache *dc, const struct datacache_read *rd)
 	unsigned n, unverified;
 
 	/* Half of the places are for those who wait. */
-	if (!f || dc->hang.since_us > 0 || !version_is(f, rd->version) ||
-	    dc->request_count >= REQUESTS_MAX / 2 ||
+	if (!f || health_hangs_since_us(dc) > 0 ||
+	    !version_is(f, rd->version) ||
+	    requests_count(dc) >= REQUESTS_MAX / 2 ||
 	    !find_pieces(dc, f, rd, pieces, &n, &unverified) ||
 	    unverified == 0 || request_find(dc, f, rd, true))
 		return;

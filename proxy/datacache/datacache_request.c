@@ -9,13 +9,63 @@
  *
  * It reads with pread, since a mapping that cannot be read kills the process.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_request.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <unistd.h>
+
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_segment.h"
+
+/* An extent that a request reads. */
+struct request_item {
+	struct segment *seg;
+	uint64_t offset;
+	uint32_t pos, len, slot;
+	bool verify; /* compare it with its checksum, too */
+	/* -EBADMSG: not what was written; -ECANCELED: not looked at */
+	int err;
+};
+
+struct request {
+	struct iopool_job job;
+	struct datacache *dc;
+	TAILQ_ENTRY(request) link;
+	TAILQ_HEAD(, datacache_waiter) waiters;
+	struct data_key key;
+	uint64_t begun_us; /* see requests_late_since() */
+	/* Nobody waits any more: the job skips what it has not begun. */
+	atomic_bool given_up;
+	uint64_t offset, end;
+	/* The bytes of the segment behind the last item that are verified, too;
+	 * both are 0 if none are. */
+	uint32_t ahead_from, ahead_to;
+	struct ahead *ahead; /* its outcome */
+	unsigned n;
+	struct request_item items[];
+};
+
+struct requests {
+	TAILQ_HEAD(, request) list;
+	unsigned count;
+};
+
+bool requests_init(struct datacache *dc)
+{
+	dc->requests = dc_new(dc, sizeof(*dc->requests));
+	if (dc->requests)
+		TAILQ_INIT(&dc->requests->list);
+	return dc->requests != NULL;
+}
+
+unsigned requests_count(const struct datacache *dc)
+{
+	return dc->requests->count;
+}
 
 /* Read the entry that the extent was written with, as the checksum is of all of
  * that; the extent may be a part of it. */
@@ -28,8 +78,7 @@ static int item_entry(const struct request *rq, const struct request_item *it,
 	if (rc < 0)
 		return rc;
 	delta = it->offset - e->offset;
-	if (e->sum != entry_sum(e, rq->dc->id) ||
-	    !(entry_kind(e) & ENTRY_DATA) ||
+	if (!entry_is_sound(e, rq->dc->id) || !(entry_kind(e) & ENTRY_DATA) ||
 	    memcmp(&e->key, &rq->key, sizeof(e->key)) != 0 ||
 	    it->offset < e->offset || delta != it->pos - e->pos ||
 	    delta + it->len > entry_len(e) ||
@@ -70,7 +119,6 @@ static void request_run(struct iopool_job *job)
 {
 	struct request *rq = (struct request *)job;
 	const struct segment *seg = NULL;
-	char name[SEGMENT_NAME_MAX];
 	int fd = -1, err = 0;
 
 	for (unsigned i = 0; i < rq->n; i++) {
@@ -83,10 +131,8 @@ static void request_run(struct iopool_job *job)
 			if (fd >= 0)
 				close(fd);
 			seg = it->seg;
-			segment_name(name, seg->number, "seg");
-			fd = openat(rq->dc->dirfd, name,
-			    O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-			err = fd < 0 ? -errno : 0;
+			fd = segment_open(rq->dc, seg->number, "seg", O_RDONLY);
+			err = fd < 0 ? fd : 0;
 		}
 		/* Have the kernel read this item and what is verified behind
 		 * it at once: its own readahead begins anew with every
@@ -158,8 +204,8 @@ static void request_on_done(struct iopool_job *job)
 	struct datacache *dc = rq->dc;
 	int failed = 0;
 
-	TAILQ_REMOVE(&dc->requests, rq, link);
-	dc->request_count--;
+	TAILQ_REMOVE(&dc->requests->list, rq, link);
+	dc->requests->count--;
 	for (unsigned i = 0; i < rq->n; i++) {
 		struct request_item *it = &rq->items[i];
 
@@ -177,12 +223,6 @@ static void request_on_done(struct iopool_job *job)
 	dc_free(dc, rq, request_bytes(rq->n));
 }
 
-/* Whether the data lies in a mapping; else it is on its way from memory. */
-static bool is_mapped(const struct datacache *dc, const struct extent *x)
-{
-	return !(x->meta & EXT_PENDING) || dc->pends[x->owner]->src;
-}
-
 static unsigned count_items(
     const struct datacache *dc, struct file *f, const struct datacache_read *rd)
 {
@@ -193,7 +233,7 @@ static unsigned count_items(
 
 	for (index_seek(f, rd->offset, &c);
 	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
-		n += is_mapped(dc, x);
+		n += extent_place(dc, x).seg != NULL;
 	return n;
 }
 
@@ -210,20 +250,16 @@ static void request_look_ahead(struct request *rq)
 	rq->ahead_to = seg->ahead_to = from + AHEAD_BYTES;
 }
 
-static void request_add(struct request *rq, const struct extent *x)
+static void request_add(
+    struct request *rq, const struct extent *x, const struct extent_place *at)
 {
-	const struct datacache *dc = rq->dc;
-	const struct pend *p =
-	    x->meta & EXT_PENDING ? dc->pends[x->owner] : NULL;
 	struct request_item *it = &rq->items[rq->n++];
 
-	it->seg = p ? p->src : dc->segs[x->owner];
+	it->seg = at->seg;
 	it->offset = x->offset;
-	it->pos = x->pos;
-	if (p)
-		it->pos += (uint32_t)(p->data - p->src->rb.data);
+	it->pos = (uint32_t)(at->data - at->seg->rb.data);
 	it->len = x->len;
-	it->slot = p ? p->src_slot : x->slot;
+	it->slot = at->slot;
 	/* Pages that the page cache gave up may never have been written, and
 	 * nobody was told. Without an index there is no checksum. */
 	it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
@@ -242,13 +278,13 @@ struct request *request_start(
 {
 	uint64_t end = rd->offset + rd->len;
 	unsigned n = count_items(dc, f, rd);
-	struct request *rq = dc_realloc(dc, NULL, 0, request_bytes(n));
+	struct request *rq = dc_new(dc, request_bytes(n));
+	struct extent_place at;
 	struct extent_cursor c;
 	struct extent *x;
 
 	if (!rq)
 		return NULL;
-	memset(rq, 0, request_bytes(n));
 	rq->job.run = request_run;
 	rq->job.done = request_on_done;
 	rq->dc = dc;
@@ -257,13 +293,15 @@ struct request *request_start(
 	rq->end = end;
 	TAILQ_INIT(&rq->waiters);
 	for (index_seek(f, rd->offset, &c);
-	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c))
-		if (is_mapped(dc, x))
-			request_add(rq, x);
+	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
+		at = extent_place(dc, x);
+		if (at.seg)
+			request_add(rq, x, &at);
+	}
 	if (rq->n > 0)
 		request_look_ahead(rq);
-	TAILQ_INSERT_TAIL(&dc->requests, rq, link);
-	dc->request_count++;
+	TAILQ_INSERT_TAIL(&dc->requests->list, rq, link);
+	dc->requests->count++;
 	iopool_submit(dc->pool, &rq->job);
 	return rq;
 }
@@ -295,17 +333,23 @@ struct request *request_find(struct datacache *dc, struct file *f,
 {
 	struct request *rq;
 
-	TAILQ_FOREACH (rq, &dc->requests, link)
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
 		if (!rq->given_up && rq->offset <= rd->offset &&
 		    rq->end >= rd->offset + rd->len &&
 		    memcmp(&rq->key, &rd->key, sizeof(rq->key)) == 0)
 			return rq;
 	if (!unverified)
 		return NULL;
-	TAILQ_FOREACH (rq, &dc->requests, link)
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
 		if (!rq->given_up && request_is_ahead(rq, f, rd))
 			return rq;
 	return NULL;
+}
+
+void request_await(struct request *rq, struct datacache_waiter *w)
+{
+	w->request = rq;
+	TAILQ_INSERT_TAIL(&rq->waiters, w, link);
 }
 
 void datacache_cancel(struct datacache *dc, struct datacache_waiter *w)
@@ -323,10 +367,10 @@ void requests_give_up(struct datacache *dc)
 {
 	struct request *rq;
 
-	TAILQ_FOREACH (rq, &dc->requests, link)
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
 		rq->given_up = true;
 	/* They ask again, and get a MISS, since the disk hangs. */
-	TAILQ_FOREACH (rq, &dc->requests, link)
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
 		request_wake(rq, true);
 }
 
@@ -334,7 +378,17 @@ void requests_forget_waiters(struct datacache *dc)
 {
 	struct request *rq;
 
-	TAILQ_FOREACH (rq, &dc->requests, link)
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
 		while (!TAILQ_EMPTY(&rq->waiters))
 			datacache_cancel(dc, TAILQ_FIRST(&rq->waiters));
+}
+
+uint64_t requests_late_since(struct datacache *dc, uint64_t now_us, uint64_t us)
+{
+	uint64_t oldest = now_us;
+	struct request *rq;
+
+	TAILQ_FOREACH (rq, &dc->requests->list, link)
+		oldest = job_late_since(&rq->begun_us, now_us, us, oldest);
+	return oldest;
 }

@@ -8,120 +8,71 @@
  *   segment_prepare() ─▶ writer fills it ─▶ segment_seal() ─▶ evict, layout
  *                                     segment_retire(): unlink, then unmap ◀┘
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_segment.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <xxhash.h>
-
-#include "base/uint.h"
 #include "base/log.h"
+#include "base/uint.h"
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_write.h"
 
-void segment_name(
-    char name[SEGMENT_NAME_MAX], uint32_t number, const char *suffix)
+/* Those that are not given up, by kind; the oldest first. */
+struct segments {
+	TAILQ_HEAD(, segment) lists[SEGMENT_KINDS];
+	uint64_t bytes[SEGMENT_KINDS]; /* that their files take */
+};
+
+bool segments_init(struct datacache *dc)
 {
-	snprintf(name, SEGMENT_NAME_MAX, "%08" PRIx32 ".%s", number, suffix);
+	dc->segments = dc_new(dc, sizeof(*dc->segments));
+	for (int k = 0; dc->segments && k < SEGMENT_KINDS; k++)
+		TAILQ_INIT(&dc->segments->lists[k]);
+	return dc->segments != NULL;
 }
 
-int read_all(int fd, void *buf, size_t len, uint64_t pos)
+uint32_t datacache_seg_bytes(uint64_t size_bytes)
 {
-	char *to = buf;
+	uint64_t n =
+	    clamp_u64(size_bytes / SEGMENT_SHARE, SEGMENT_MIN, SEGMENT_MAX);
 
-	while (len > 0) {
-		ssize_t n = pread(fd, to, len, (off_t)pos);
+	return (uint32_t)(n / DATACACHE_PAGE * DATACACHE_PAGE);
+}
 
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			return -ENODATA;
-		to += n;
-		len -= (size_t)n;
-		pos += (uint64_t)n;
+void segments_each(struct datacache *dc, void (*each)(struct segment *seg))
+{
+	struct segment *seg, *next;
+
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		for (seg = TAILQ_FIRST(&dc->segments->lists[k]); seg;
+		     seg = next) {
+			next = TAILQ_NEXT(seg, link);
+			each(seg);
+		}
 	}
-	return 0;
 }
 
-int write_all(int fd, const void *buf, size_t len, uint64_t pos)
+struct segment *segment_oldest(const struct datacache *dc,
+    enum segment_kind kind, bool (*fits)(const struct segment *seg))
 {
-	const char *from = buf;
+	struct segment *seg;
 
-	while (len > 0) {
-		ssize_t n = pwrite(fd, from, len, (off_t)pos);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return n < 0 ? -errno : -EIO;
-		from += n;
-		len -= (size_t)n;
-		pos += (uint64_t)n;
-	}
-	return 0;
+	TAILQ_FOREACH (seg, &dc->segments->lists[kind], link)
+		if (fits(seg))
+			return seg;
+	return NULL;
 }
 
-uint64_t entry_sum(const struct seg_entry *e, uint64_t id)
+uint64_t segments_bytes(const struct datacache *dc, enum segment_kind kind)
 {
-	return XXH3_64bits_withSeed(
-	    (const char *)e + sizeof(e->sum), sizeof(*e) - sizeof(e->sum), id);
-}
-
-/* Entries past the end of the file are read as zeros, which are no entry. */
-int segment_read_entries(
-    const struct segment *seg, uint32_t slot, struct seg_entry *e, uint32_t n)
-{
-	char name[SEGMENT_NAME_MAX];
-	int fd, rc = 0;
-
-	segment_name(name, seg->number, "idx");
-	fd = openat(seg->dc->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0)
-		return -errno;
-	memset(e, 0, n * sizeof(*e));
-	rc = read_all(
-	    fd, e, n * sizeof(*e), (uint64_t)slot * sizeof(struct seg_entry));
-	close(fd);
-	return rc == -ENODATA ? 0 : rc;
-}
-
-void segment_put_entry(
-    const struct segment *seg, uint32_t slot, const struct seg_entry *e)
-{
-	char name[SEGMENT_NAME_MAX];
-	int fd, rc;
-
-	segment_name(name, seg->number, "idx");
-	fd = openat(seg->dc->dirfd, name, O_WRONLY | O_CLOEXEC | O_NOFOLLOW);
-	rc = fd < 0 ? -errno
-		    : write_all(fd, e, sizeof(*e), (uint64_t)slot * sizeof(*e));
-	if (fd >= 0)
-		close(fd);
-	if (rc < 0)
-		segment_drop_index(seg);
-}
-
-void segment_drop_index(const struct segment *seg)
-{
-	char name[SEGMENT_NAME_MAX];
-
-	segment_name(name, seg->number, "idx");
-	unlinkat(seg->dc->dirfd, name, 0);
-}
-
-void segment_forget_entry(const struct segment *seg, uint32_t slot)
-{
-	static const struct seg_entry none;
-
-	segment_put_entry(seg, slot, &none);
+	return dc->segments->bytes[kind];
 }
 
 uint32_t segment_slots_max(const struct segment *seg)
@@ -135,12 +86,10 @@ void segment_charge(struct segment *seg)
 {
 	struct datacache *dc = seg->dc;
 	uint64_t idx = (uint64_t)seg->slots * sizeof(struct seg_entry);
-	uint64_t now;
+	uint64_t now = seg->bytes + page_up(idx);
 
-	idx = (idx + DATACACHE_PAGE - 1) / DATACACHE_PAGE * DATACACHE_PAGE;
-	now = seg->bytes + idx;
 	dc->st.disk_bytes += now - seg->charged_bytes;
-	dc->kind_bytes[seg->kind] += now - seg->charged_bytes;
+	dc->segments->bytes[seg->kind] += now - seg->charged_bytes;
 	seg->charged_bytes = now;
 }
 
@@ -156,24 +105,22 @@ void segment_account(
 struct segment *segment_new(
     struct datacache *dc, enum segment_kind kind, uint32_t number)
 {
-	struct segment *seg = dc_realloc(dc, NULL, 0, sizeof(*seg));
+	struct segment *seg = dc_new(dc, sizeof(*seg));
 	int64_t at;
 
 	if (!seg)
 		return NULL;
-	at = table_add(dc, (void ***)&dc->segs, &dc->segs_room, &dc->segs_free);
+	at = id_add(dc, &dc->segs, seg);
 	if (at < 0) {
 		dc_free(dc, seg, sizeof(*seg));
 		return NULL;
 	}
-	memset(seg, 0, sizeof(*seg));
 	seg->dc = dc;
 	seg->kind = kind;
 	seg->number = number;
 	seg->id = (uint32_t)at;
 	seg->slots = 1;
 	seg->fd = seg->idx_fd = -1;
-	dc->segs[at] = seg;
 	return seg;
 }
 
@@ -191,9 +138,7 @@ static void segment_free(struct segment *seg)
 	struct datacache *dc = seg->dc;
 
 	dc->st.disk_bytes -= seg->charged_bytes;
-	dc->segs[seg->id] = NULL;
-	if (seg->id < dc->segs_free)
-		dc->segs_free = seg->id;
+	id_remove(&dc->segs, seg->id);
 	dc_free(dc, seg, sizeof(*seg));
 }
 
@@ -243,8 +188,8 @@ struct segment *segment_of(const struct rbuf *b)
 
 struct segment *segment_at(const struct datacache *dc, const void *data)
 {
-	for (uint32_t i = 0; i < dc->segs_room; i++) {
-		struct segment *seg = dc->segs[i];
+	for (uint32_t i = 0; i < dc->segs.room; i++) {
+		struct segment *seg = segment_by_id(dc, i);
 
 		/* A segment that is being made has no references yet. */
 		if (seg && seg->rb.refs > 0 &&
@@ -255,46 +200,11 @@ struct segment *segment_at(const struct datacache *dc, const void *data)
 	return NULL;
 }
 
-/* madvise(MADV_POPULATE_READ), which kernels before 5.14 do not know and which
- * filters of system calls may refuse. */
-int mapping_fault(const void *data, size_t len)
-{
-	uintptr_t at = (uintptr_t)data & ~(uintptr_t)(DATACACHE_PAGE - 1);
-	size_t bytes = (uintptr_t)data + len - at;
-
-	if (madvise((void *)at, bytes, MADV_POPULATE_READ) == 0)
-		return 0;
-	return errno == EFAULT || errno == EHWPOISON ? -EIO : -ENOSYS;
-}
-
 void segment_adopt(struct segment *seg, void *map)
 {
 	rbuf_init_foreign(&seg->rb, map, seg->bytes, segment_on_release);
-	TAILQ_INSERT_TAIL(&seg->dc->lists[seg->kind], seg, link);
+	TAILQ_INSERT_TAIL(&seg->dc->segments->lists[seg->kind], seg, link);
 	segment_charge(seg);
-}
-
-static int segment_open(int dirfd, uint32_t number, const char *suffix)
-{
-	char name[SEGMENT_NAME_MAX];
-	int fd;
-
-	segment_name(name, number, suffix);
-	fd = openat(dirfd, name,
-	    O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
-	return fd < 0 ? -errno : fd;
-}
-
-static void segment_unlink(const struct segment *seg)
-{
-	char name[SEGMENT_NAME_MAX];
-
-	/* The index first: a payload file without one is removed at the next
-	 * start. */
-	segment_name(name, seg->number, "idx");
-	unlinkat(seg->dc->dirfd, name, 0);
-	segment_name(name, seg->number, "seg");
-	unlinkat(seg->dc->dirfd, name, 0);
 }
 
 /* Take the space now, so that a full disk shows here and not at a write. */
@@ -307,19 +217,39 @@ static int segment_allocate(int fd, uint32_t bytes)
 	return ftruncate(fd, (off_t)bytes) < 0 ? -errno : 0;
 }
 
+/* The first entry of its index. */
+static struct seg_entry segment_head(const struct segment *seg)
+{
+	unsigned kind = seg->kind == SEGMENT_PREFETCH
+			    ? ENTRY_HEAD | ENTRY_PREFETCHED
+			    : ENTRY_HEAD;
+	struct seg_entry e;
+
+	memset(&e, 0, sizeof(e));
+	e.seq = seg->head_seq;
+	e.offset = seg->bytes;
+	e.extra = seg->dc->id;
+	e.pos = seg->number;
+	e.len_kind = (uint32_t)kind << 24;
+	e.sum = entry_sum(&e, seg->dc->id);
+	return e;
+}
+
 static int segment_create(struct segment *seg)
 {
+	const int flags = O_RDWR | O_CREAT | O_EXCL;
+	struct seg_entry head = segment_head(seg);
 	int rc;
 
-	seg->fd = segment_open(seg->dc->dirfd, seg->number, "seg");
+	seg->fd = segment_open(seg->dc, seg->number, "seg", flags);
 	if (seg->fd < 0)
 		return seg->fd;
-	seg->idx_fd = segment_open(seg->dc->dirfd, seg->number, "idx");
+	seg->idx_fd = segment_open(seg->dc, seg->number, "idx", flags);
 	if (seg->idx_fd < 0)
 		return seg->idx_fd;
 	rc = segment_allocate(seg->fd, seg->bytes);
 	if (rc == 0)
-		rc = write_all(seg->idx_fd, &seg->head, sizeof(seg->head), 0);
+		rc = write_all(seg->idx_fd, &head, sizeof(head), 0);
 	if (rc < 0)
 		return rc;
 	seg->rb.data =
@@ -335,74 +265,59 @@ static void segment_run_prepare(struct iopool_job *job)
 	if (seg->err == 0)
 		return;
 	segment_close_files(seg);
-	segment_unlink(seg);
+	segment_unlink(seg->dc, seg->number);
 }
 
 static void segment_on_prepared(struct iopool_job *job)
 {
 	struct segment *seg = (struct segment *)job;
 	struct datacache *dc = seg->dc;
-	struct writer *w = &dc->writers[seg->kind];
+	enum segment_kind kind = seg->kind;
 	int err = seg->err;
 
 	if (err < 0) {
-		dc->kind_bytes[seg->kind] -= seg->charged_bytes;
+		dc->segments->bytes[kind] -= seg->charged_bytes;
 		segment_free(seg);
-		writer_prepared(w, NULL, err);
+		writer_prepared(dc, kind, NULL, err);
 		return;
 	}
 	segment_adopt(seg, seg->rb.data);
-	writer_prepared(w, seg, 0);
+	writer_prepared(dc, kind, seg, 0);
 }
 
-void segment_prepare(struct datacache *dc, enum segment_kind kind)
+bool segment_prepare(struct datacache *dc, enum segment_kind kind)
 {
 	struct segment *seg = segment_new(dc, kind, dc->next_number);
 
 	if (!seg)
-		return;
+		return false;
 	dc->next_number++;
-	dc->writers[kind].preparing = true;
 	seg->bytes = dc->seg_bytes;
-	seg->head.seq = dc->seq++;
-	seg->head.offset = seg->bytes;
-	seg->head.extra = dc->id;
-	seg->head.pos = seg->number;
-	seg->head.len_kind =
-	    (uint32_t)(ENTRY_HEAD |
-		       (kind == SEGMENT_PREFETCH ? ENTRY_PREFETCHED : 0))
-	    << 24;
-	seg->head.sum = entry_sum(&seg->head, dc->id);
+	seg->head_seq = dc->seq++;
 	segment_charge(seg);
 	seg->job.run = segment_run_prepare;
 	seg->job.done = segment_on_prepared;
 	iopool_submit(dc->pool, &seg->job);
+	return true;
 }
 
+/* A job that still writes to them has them closed with the segment. */
 void segment_seal(struct segment *seg)
 {
-	struct writer *w = &seg->dc->writers[seg->kind];
-
-	if (w->seg != seg)
-		return;
-	w->seg = NULL;
-	/* If a job still writes to them, they are closed with the segment. */
-	if (!w->busy)
+	if (writer_leave(seg))
 		segment_close_files(seg);
 }
 
 bool segment_is_still(const struct segment *seg)
 {
-	const struct writer *w = &seg->dc->writers[seg->kind];
-
-	/* A sealed segment may still be the target of the last write. */
-	return w->seg != seg && seg->layout_moves == 0 &&
-	       !(w->n > 0 && w->batch[0]->seg == seg);
+	return seg->layout_moves == 0 && !writer_has(seg);
 }
 
 static void segment_run_unlink(struct iopool_job *job)
 {
-	segment_unlink((struct segment *)job);
+	const struct segment *seg = (struct segment *)job;
+
+	segment_unlink(seg->dc, seg->number);
 }
 
 static void segment_on_unlinked(struct iopool_job *job)
@@ -427,20 +342,18 @@ void segment_retire(struct segment *seg)
 	assert(!seg->dead && seg->live_extents == 0);
 	segment_seal(seg);
 	seg->dead = true;
-	TAILQ_REMOVE(&dc->lists[seg->kind], seg, link);
-	dc->kind_bytes[seg->kind] -= seg->charged_bytes;
+	TAILQ_REMOVE(&dc->segments->lists[seg->kind], seg, link);
+	dc->segments->bytes[seg->kind] -= seg->charged_bytes;
 	dc->dying_bytes += seg->charged_bytes;
 	seg->job.run = segment_run_unlink;
 	seg->job.done = segment_on_unlinked;
 	iopool_submit(dc->pool, &seg->job);
 }
 
-/* Replies that are still sent from the segment keep it. */
-void segment_detach(struct segment *seg)
+static void segment_detach(struct segment *seg)
 {
 	struct datacache *dc = seg->dc;
-	uint32_t used =
-	    (seg->used + DATACACHE_PAGE - 1) / DATACACHE_PAGE * DATACACHE_PAGE;
+	uint64_t used = page_up(seg->used);
 
 	/* Give back the tail that was never written; nobody refers to it. */
 	if (seg->fd >= 0 && !seg->dead && used < seg->bytes &&
@@ -448,8 +361,28 @@ void segment_detach(struct segment *seg)
 		log_warn(
 		    "datacache server=%s: %s", dc->server, strerror(errno));
 	segment_close_files(seg);
-	dc->segs[seg->id] = NULL;
+	id_remove(&dc->segs, seg->id);
 	seg->dc = NULL;
 	if (!seg->dead)
 		rbuf_unref(&seg->rb);
+}
+
+void segments_detach(struct datacache *dc)
+{
+	for (uint32_t i = 0; i < dc->segs.room; i++)
+		if (dc->segs.v[i])
+			segment_detach(dc->segs.v[i]);
+}
+
+void segments_retire(struct datacache *dc)
+{
+	struct segment *seg;
+
+	for (uint32_t i = 0; i < dc->segs.room; i++) {
+		seg = segment_by_id(dc, i);
+		if (seg)
+			seg->live_bytes = seg->live_extents =
+			    seg->pinned_bytes = 0;
+	}
+	segments_each(dc, segment_retire);
 }

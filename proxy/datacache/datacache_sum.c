@@ -5,12 +5,14 @@
  * mapped anew by malloc each time, and locked (mlockall), which costs more than
  * reading and summing.
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_request.h"
 
 #include <errno.h>
 
 #define XXH_STATIC_LINKING_ONLY /* for a state on the stack */
 #include <xxhash.h>
+
+#include "datacache/datacache_disk.h"
 
 /* Have the window begin at `pos`; no byte from `end` on is read. */
 static int window_move(struct sum_window *w, uint64_t pos)

@@ -4,10 +4,30 @@
  * to the index of the segment that has the data, so that both are evicted
  * together. A segment whose index is full loses that index instead.
  */
-#include "datacache/datacache_private.h"
-#include "base/uint.h"
+#include "datacache/datacache_segment.h"
 
 #include <string.h>
+
+#include "datacache/datacache_disk.h"
+
+/* A tombstone on its way to the index of `seg`, where the dropped data lies. */
+struct tomb {
+	TAILQ_ENTRY(tomb) link;
+	struct segment *seg;
+	uint32_t slot;
+	bool last; /* it does not fit: the index file is unlinked instead */
+	struct seg_entry entry;
+};
+
+TAILQ_HEAD(tomb_list, tomb);
+
+struct tombs {
+	struct iopool_job job; /* writes those of `busy` */
+	struct datacache *dc;
+	struct tomb_list waiting, busy;
+	uint64_t drops; /* whole files that were dropped so far */
+	bool dropping;  /* a whole file: one tombstone for each segment */
+};
 
 static void tomb_free(struct datacache *dc, struct tomb *t)
 {
@@ -17,10 +37,10 @@ static void tomb_free(struct datacache *dc, struct tomb *t)
 
 static void tomb_run(struct iopool_job *job)
 {
-	struct datacache *dc = container_of(job, struct datacache, tomb_job);
+	struct tombs *ts = (struct tombs *)job;
 	struct tomb *t;
 
-	TAILQ_FOREACH (t, &dc->tombs_busy, link)
+	TAILQ_FOREACH (t, &ts->busy, link)
 		if (t->last)
 			segment_drop_index(t->seg);
 		else
@@ -29,14 +49,15 @@ static void tomb_run(struct iopool_job *job)
 
 static void tomb_kick(struct datacache *dc)
 {
+	struct tombs *ts = dc->tombs;
 	struct tomb *t;
 
-	if (!TAILQ_EMPTY(&dc->tombs_busy) || TAILQ_EMPTY(&dc->tombs))
+	if (!TAILQ_EMPTY(&ts->busy) || TAILQ_EMPTY(&ts->waiting))
 		return;
-	TAILQ_CONCAT(&dc->tombs_busy, &dc->tombs, link);
-	TAILQ_FOREACH (t, &dc->tombs_busy, link)
+	TAILQ_CONCAT(&ts->busy, &ts->waiting, link);
+	TAILQ_FOREACH (t, &ts->busy, link)
 		t->entry.sum = entry_sum(&t->entry, dc->id);
-	iopool_submit(dc->pool, &dc->tomb_job);
+	iopool_submit(dc->pool, &ts->job);
 }
 
 static void tomb_drain(struct datacache *dc, struct tomb_list *list)
@@ -51,22 +72,33 @@ static void tomb_drain(struct datacache *dc, struct tomb_list *list)
 
 static void tomb_on_written(struct iopool_job *job)
 {
-	struct datacache *dc = container_of(job, struct datacache, tomb_job);
+	struct tombs *ts = (struct tombs *)job;
 
-	tomb_drain(dc, &dc->tombs_busy);
-	tomb_kick(dc);
+	tomb_drain(ts->dc, &ts->busy);
+	tomb_kick(ts->dc);
 }
 
 void tomb_clear(struct datacache *dc)
 {
-	tomb_drain(dc, &dc->tombs);
+	tomb_drain(dc, &dc->tombs->waiting);
+}
+
+void tomb_file_begin(struct datacache *dc)
+{
+	dc->tombs->drops++;
+	dc->tombs->dropping = true;
+}
+
+void tomb_file_end(struct datacache *dc)
+{
+	dc->tombs->dropping = false;
 }
 
 /* Let a range that continues the last one share its entry. */
 static bool tomb_extend(struct datacache *dc, const struct segment *seg,
     const struct data_key *key, uint64_t offset, uint64_t len)
 {
-	struct tomb *t = TAILQ_LAST(&dc->tombs, tomb_list);
+	struct tomb *t = TAILQ_LAST(&dc->tombs->waiting, tomb_list);
 
 	if (!t || t->seg != seg || t->last ||
 	    memcmp(&t->entry.key, key, sizeof(*key)) != 0 ||
@@ -83,23 +115,23 @@ static bool tomb_extend(struct datacache *dc, const struct segment *seg,
 void tomb_add(struct datacache *dc, struct segment *seg,
     const struct data_key *key, uint64_t offset, uint64_t len)
 {
+	struct tombs *ts = dc->tombs;
 	struct tomb *t;
 
-	if (dc->dropping) {
-		if (seg->last_drop == dc->drops)
+	if (ts->dropping) {
+		if (seg->last_drop == ts->drops)
 			return;
-		seg->last_drop = dc->drops;
+		seg->last_drop = ts->drops;
 		offset = 0;
 		len = UINT64_MAX;
 	}
 	if (seg->dead || seg->doomed || tomb_extend(dc, seg, key, offset, len))
 		return;
-	t = dc_realloc(dc, NULL, 0, sizeof(*t));
+	t = dc_new(dc, sizeof(*t));
 	if (!t) {
 		seg->doomed = true;
 		return;
 	}
-	memset(t, 0, sizeof(*t));
 	t->seg = seg;
 	t->slot = seg->slots;
 	t->last = seg->slots >= 2 * segment_slots_max(seg);
@@ -112,14 +144,21 @@ void tomb_add(struct datacache *dc, struct segment *seg,
 	seg->slots += !t->last;
 	segment_charge(seg);
 	rbuf_ref(&seg->rb);
-	TAILQ_INSERT_TAIL(&dc->tombs, t, link);
+	TAILQ_INSERT_TAIL(&ts->waiting, t, link);
 	tomb_kick(dc);
 }
 
-void tomb_init(struct datacache *dc)
+bool tomb_init(struct datacache *dc)
 {
-	TAILQ_INIT(&dc->tombs);
-	TAILQ_INIT(&dc->tombs_busy);
-	dc->tomb_job.run = tomb_run;
-	dc->tomb_job.done = tomb_on_written;
+	struct tombs *ts = dc_new(dc, sizeof(*ts));
+
+	dc->tombs = ts;
+	if (!ts)
+		return false;
+	ts->dc = dc;
+	TAILQ_INIT(&ts->waiting);
+	TAILQ_INIT(&ts->busy);
+	ts->job.run = tomb_run;
+	ts->job.done = tomb_on_written;
+	return true;
 }

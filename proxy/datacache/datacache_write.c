@@ -10,65 +10,64 @@
  *                     ▼
  *                  evict_kick() ─▶ segment_prepare() ─▶ writer_prepared()
  */
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_write.h"
 
-#include <assert.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/uio.h>
 
 #include <xxhash.h>
 
 #include "base/log.h"
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_layout.h"
 
-struct pend *pend_new(struct datacache *dc)
-{
-	struct pend *p = dc_realloc(dc, NULL, 0, sizeof(*p));
-	int64_t at;
+enum { BATCH_BYTES = 4 << 20 /* of one write */ };
 
-	if (!p)
-		return NULL;
-	at = table_add(
-	    dc, (void ***)&dc->pends, &dc->pends_room, &dc->pends_free);
-	if (at < 0) {
-		dc_free(dc, p, sizeof(*p));
-		return NULL;
-	}
-	memset(p, 0, sizeof(*p));
-	p->id = (uint32_t)at;
-	dc->pends[at] = p;
-	return p;
-}
+TAILQ_HEAD(pend_list, pend);
 
-struct writer *pend_writer(struct datacache *dc, const struct pend *p)
-{
-	if (p->flags & EXT_PINNED)
-		return &dc->writers[SEGMENT_PINNED];
-	if (p->by_layout)
-		return &dc->writers[SEGMENT_LAYOUT];
-	/* Data that is moved on has been used. */
-	return &dc->writers[(p->flags & EXT_PREFETCHED) && !p->src
-				? SEGMENT_PREFETCH
-				: SEGMENT_DEMAND];
-}
+/* Fills the segments of one kind: one job at a time writes one batch. */
+struct writer {
+	struct iopool_job job;
+	struct datacache *dc;
+	enum segment_kind kind;
+	struct pend_list moves; /* from other segments; they go first */
+	struct pend_list queue; /* from memory */
+	struct segment *seg;    /* being filled */
+	uint64_t begun_us;      /* see writers_late_since() */
+	bool busy;              /* the job runs */
+	bool waiting;           /* for a new segment, or for room for it */
+	bool preparing;         /* the new segment is being made */
+	int err;
+	unsigned n;
+	uint32_t pos, slot;
+	struct pend *batch[BATCH_MAX];
+	struct seg_entry entries[BATCH_MAX];
+};
 
 static struct pend_list *pend_list(struct datacache *dc, const struct pend *p)
 {
-	struct writer *w = pend_writer(dc, p);
+	struct writer *w = &dc->writers[pend_kind(p)];
 
 	return p->src ? &w->moves : &w->queue;
 }
 
-struct pend *pend_move(
-    struct datacache *dc, const struct file *f, struct extent *x)
+void pend_queue(struct datacache *dc, struct pend *p)
 {
-	struct segment *seg = dc->segs[x->owner];
+	dc->st.pending_bytes += p->cost_bytes;
+	TAILQ_INSERT_TAIL(pend_list(dc, p), p, link);
+}
+
+bool pend_move(struct datacache *dc, const struct file *f, struct extent *x,
+    const struct seg_entry *e)
+{
+	struct segment *seg = segment_by_id(dc, x->owner);
 	struct pend *p = pend_new(dc);
 
 	if (!p)
-		return NULL;
+		return false;
 	p->key = f->key;
 	memcpy(p->version, f->version, sizeof(p->version));
 	p->offset = x->offset;
@@ -78,18 +77,19 @@ struct pend *pend_move(
 	p->hold = rbuf_ref(&seg->rb);
 	p->src = seg;
 	p->src_slot = x->slot;
+	p->by_layout = !e;
+	if (e) {
+		p->src_pos = e->pos;
+		p->src_len = entry_len(e);
+		p->src_sum = e->extra;
+	}
 	p->live_bytes = x->len;
 	segment_account(seg, x, -(int64_t)x->len, -1);
 	x->meta |= EXT_PENDING;
 	x->owner = p->id;
 	x->pos = 0;
-	return p;
-}
-
-void pend_queue(struct datacache *dc, struct pend *p)
-{
-	dc->st.pending_bytes += p->cost_bytes;
-	TAILQ_INSERT_TAIL(pend_list(dc, p), p, link);
+	pend_queue(dc, p);
+	return true;
 }
 
 static struct pend *writer_first(struct writer *w)
@@ -99,7 +99,6 @@ static struct pend *writer_first(struct writer *w)
 	return p ? p : TAILQ_FIRST(&w->queue);
 }
 
-/* No extent refers to it any more. */
 void pend_free(struct datacache *dc, struct pend *p)
 {
 	struct segment *src = p->src;
@@ -108,69 +107,18 @@ void pend_free(struct datacache *dc, struct pend *p)
 	if (!p->busy)
 		TAILQ_REMOVE(pend_list(dc, p), p, link);
 	dc->st.pending_bytes -= p->cost_bytes;
-	dc->pends[p->id] = NULL;
-	if (p->id < dc->pends_free)
-		dc->pends_free = p->id;
 	/* If this was its last reference, a segment is freed by a job, later.
 	 */
 	rbuf_unref(p->hold);
-	dc_free(dc, p, sizeof(*p));
+	pend_abandon(dc, p);
 	if (by_layout)
 		layout_moved(dc, src);
 	else if (src)
 		evict_moved(dc);
 }
 
-static void extent_settle(
-    struct extent *x, struct segment *seg, uint32_t pos, uint32_t slot)
-{
-	x->owner = seg->id;
-	x->pos += pos;
-	x->slot = slot;
-	x->meta &= ~(uint64_t)EXT_PENDING;
-	segment_account(seg, x, x->len, 1);
-}
-
-/* Leave an extent in its old segment if the move failed and it is pinned, or
- * was moved for its place only. */
-static bool extent_keep_in_place(const struct pend *p, struct extent *x)
-{
-	if (!p->src || p->src->dead || p->bad ||
-	    !(p->by_layout || (x->meta & EXT_PINNED)))
-		return false;
-	extent_settle(
-	    x, p->src, (uint32_t)(p->data - p->src->rb.data), p->src_slot);
-	return true;
-}
-
-/* Its extents are in the segment now; or, if it is `lost`, removed. */
-static void pend_settle(struct datacache *dc, struct pend *p, bool lost)
-{
-	struct file *f = index_lookup(dc, &p->key);
-	uint64_t end = p->offset + p->len;
-	struct extent_cursor c;
-	struct extent *x;
-
-	if (!f || p->live_bytes == 0)
-		return;
-	index_seek(f, p->offset, &c);
-	while ((x = cursor_get(&c)) && x->offset < end) {
-		if (!(x->meta & EXT_PENDING) || x->owner != p->id) {
-			cursor_next(&c);
-		} else if (!lost) {
-			extent_settle(x, p->seg, p->pos, p->slot);
-			x->meta |= EXT_VERIFIED;
-			cursor_next(&c);
-		} else if (extent_keep_in_place(p, x)) {
-			cursor_next(&c);
-		} else {
-			index_remove(dc, &c);
-		}
-	}
-	index_tidy(dc, f);
-}
-
-void writer_discard(struct writer *w, bool moved)
+/* Drop what waits to be written; `moved`: only what comes from segments. */
+static void writer_discard(struct writer *w, bool moved)
 {
 	struct pend *p;
 
@@ -182,59 +130,37 @@ void writer_discard(struct writer *w, bool moved)
 	}
 }
 
-void writer_discard_layout(struct writer *w)
+void writers_discard(struct datacache *dc)
 {
+	for (int k = 0; k < SEGMENT_KINDS; k++)
+		writer_discard(&dc->writers[k], false);
+}
+
+void writer_discard_moves(struct datacache *dc, enum segment_kind kind)
+{
+	writer_discard(&dc->writers[kind], true);
+}
+
+void writer_give_up(struct datacache *dc, enum segment_kind kind)
+{
+	writer_discard(&dc->writers[kind], false);
+	dc->writers[kind].waiting = false;
+}
+
+void writer_discard_layout(struct datacache *dc, enum segment_kind kind)
+{
+	struct writer *w = &dc->writers[kind];
 	struct pend *p, *next;
 
 	for (p = TAILQ_FIRST(&w->moves); p; p = next) {
 		next = TAILQ_NEXT(p, link);
 		if (!p->by_layout)
 			continue;
-		pend_settle(w->dc, p, true);
-		pend_free(w->dc, p);
+		pend_settle(dc, p, true);
+		pend_free(dc, p);
 	}
 	if (!writer_first(w))
 		w->waiting = false;
-}
-
-/* Read the old entry of what the layout moves. It moves whole entries only, so
- * that it can overwrite them. */
-static bool pend_read_entry(struct pend *p)
-{
-	struct seg_entry e;
-
-	if (segment_read_entries(p->src, p->src_slot, &e, 1) < 0 ||
-	    e.sum != entry_sum(&e, p->src->dc->id) ||
-	    !(entry_kind(&e) & ENTRY_DATA) || entry_len(&e) != p->len ||
-	    e.pos != (uint32_t)(p->data - p->src->rb.data) ||
-	    e.offset != p->offset ||
-	    memcmp(&e.key, &p->key, sizeof(e.key)) != 0)
-		return false;
-	p->src_pos = e.pos;
-	p->src_len = p->len;
-	p->src_sum = e.extra;
-	return true;
-}
-
-/* Read what is moved from the old segment; NULL if that is not what was written
- * there. */
-static void *pend_read_source(const struct pend *p)
-{
-	char name[SEGMENT_NAME_MAX], *buf = malloc(p->src_len);
-	int fd;
-
-	if (!buf)
-		return NULL;
-	segment_name(name, p->src->number, "seg");
-	fd = openat(p->src->dc->dirfd, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	if (fd < 0 || read_all(fd, buf, p->src_len, p->src_pos) < 0 ||
-	    XXH3_64bits(buf, p->src_len) != p->src_sum) {
-		free(buf);
-		buf = NULL;
-	}
-	if (fd >= 0)
-		close(fd);
-	return buf;
 }
 
 static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
@@ -258,25 +184,6 @@ static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
 		}
 	}
 	return 0;
-}
-
-/* The bytes of a pend; `*scratch` is to be freed. NULL: they are damaged, or it
- * stays where it is. */
-static const unsigned char *pend_bytes(struct pend *p, void **scratch)
-{
-	*scratch = NULL;
-	if (!p->src)
-		return p->data;
-	if (!p->by_layout || pend_read_entry(p))
-		*scratch = pend_read_source(p);
-	/* An extent that the layout cannot move may still be valid in its old
-	 * place. */
-	p->kept_in_place = p->by_layout && !*scratch;
-	p->bad = !p->by_layout && !*scratch;
-	if (!*scratch)
-		return NULL;
-	return (unsigned char *)*scratch + (size_t)(p->data - p->src->rb.data) -
-	       p->src_pos;
 }
 
 /* Write side by side what goes side by side; a pend whose bytes are damaged
@@ -373,7 +280,7 @@ static void writer_on_written(struct iopool_job *job)
 	else if (is_full(w->err))
 		dc->full = true;
 	rbuf_unref(&seg->rb);
-	writer_kick(w);
+	writer_kick(dc, w->kind);
 }
 
 static void writer_add(struct writer *w, struct pend *p)
@@ -409,8 +316,9 @@ static bool writer_fits(const struct writer *w, const struct pend *p)
 	       w->seg->slots < segment_slots_max(w->seg);
 }
 
-void writer_kick(struct writer *w)
+void writer_kick(struct datacache *dc, enum segment_kind kind)
 {
+	struct writer *w = &dc->writers[kind];
 	struct pend *p = writer_first(w);
 	struct segment *seg = w->seg;
 	uint64_t bytes = 0;
@@ -424,17 +332,16 @@ void writer_kick(struct writer *w)
 		if (seg)
 			segment_seal(seg);
 		/* Nothing could be moved there: all stays where it was. */
-		if (seg && w->kind == SEGMENT_LAYOUT &&
-		    seg->live_extents == 0 && segment_is_still(seg))
+		if (seg && kind == SEGMENT_LAYOUT && seg->live_extents == 0 &&
+		    segment_is_still(seg))
 			segment_retire(seg);
 		w->waiting = true;
-		evict_kick(w->dc);
+		evict_kick(dc);
 		return;
 	}
 	/* Moved data goes first and may need all of a new segment, so wait
 	 * until eviction knows what it moves. */
-	if (w->kind == SEGMENT_DEMAND && w->seg->used == 0 &&
-	    w->dc->evict.reading)
+	if (kind == SEGMENT_DEMAND && w->seg->used == 0 && evict_is_reading(dc))
 		return;
 	w->pos = w->seg->used;
 	w->slot = w->seg->slots;
@@ -447,14 +354,18 @@ void writer_kick(struct writer *w)
 	segment_charge(w->seg);
 	rbuf_ref(&w->seg->rb);
 	w->busy = true;
-	iopool_submit(w->dc->pool, &w->job);
+	iopool_submit(dc->pool, &w->job);
+}
+
+void writer_prepare(struct datacache *dc, enum segment_kind kind)
+{
+	if (segment_prepare(dc, kind))
+		dc->writers[kind].preparing = true;
 }
 
 /* The disk is full: the cache may have what it has now, and evicts to write. */
-static void writer_no_space(struct writer *w, int err)
+static void writer_no_space(struct datacache *dc, int err)
 {
-	struct datacache *dc = w->dc;
-
 	dc->cap_bytes = dc->st.disk_bytes;
 	if (!dc->full)
 		log_warn("datacache server=%s used_bytes=%llu: %s", dc->server,
@@ -463,9 +374,10 @@ static void writer_no_space(struct writer *w, int err)
 	evict_kick(dc);
 }
 
-void writer_prepared(struct writer *w, struct segment *seg, int err)
+void writer_prepared(
+    struct datacache *dc, enum segment_kind kind, struct segment *seg, int err)
 {
-	struct datacache *dc = w->dc;
+	struct writer *w = &dc->writers[kind];
 
 	w->preparing = false;
 	w->begun_us = 0;
@@ -475,14 +387,14 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		w->seg = seg;
 		w->waiting = false;
 		dc->full = false;
-		dc->layout.broken = false;
+		layout_mended(dc);
 		if (dc->cap_bytes != UINT64_MAX)
 			dc->cap_bytes += dc->seg_bytes / 8;
 		evict_kick(dc);
-	} else if (w->kind == SEGMENT_LAYOUT) {
+	} else if (kind == SEGMENT_LAYOUT) {
 		layout_failed(dc, NULL, err);
 	} else if (is_full(err)) {
-		writer_no_space(w, err);
+		writer_no_space(dc, err);
 		return;
 	} else {
 		writer_discard(w, false);
@@ -490,12 +402,89 @@ void writer_prepared(struct writer *w, struct segment *seg, int err)
 		if (err != -EMFILE && err != -ENFILE && err != -ENOMEM)
 			datacache_failed(dc, "new segment", err);
 	}
-	writer_kick(w);
+	writer_kick(dc, kind);
 }
 
-void writer_init(struct datacache *dc)
+bool writer_waits(const struct datacache *dc, enum segment_kind kind)
 {
+	const struct writer *w = &dc->writers[kind];
+
+	return w->waiting && !w->preparing;
+}
+
+bool writer_is_preparing(const struct datacache *dc, enum segment_kind kind)
+{
+	return dc->writers[kind].preparing;
+}
+
+bool writer_has_moves(const struct datacache *dc, enum segment_kind kind)
+{
+	return !TAILQ_EMPTY(&dc->writers[kind].moves);
+}
+
+bool writer_serves_layout(const struct datacache *dc, enum segment_kind kind)
+{
+	const struct pend *p = TAILQ_FIRST(&dc->writers[kind].moves);
+
+	return p && p->by_layout;
+}
+
+uint64_t writer_room_bytes(const struct datacache *dc, enum segment_kind kind)
+{
+	const struct writer *w = &dc->writers[kind];
+	const struct pend *p;
+	uint64_t room;
+
+	if (!w->seg && !w->preparing)
+		return 0;
+	room = w->seg ? w->seg->bytes - w->seg->used : dc->seg_bytes;
+	TAILQ_FOREACH (p, &w->moves, link)
+		room -= p->len < room ? p->len : room;
+	return room;
+}
+
+struct segment *writer_idle_segment(
+    const struct datacache *dc, enum segment_kind kind)
+{
+	return dc->writers[kind].busy ? NULL : dc->writers[kind].seg;
+}
+
+/* A sealed segment may still be the target of the last write. */
+bool writer_has(const struct segment *seg)
+{
+	const struct writer *w = &seg->dc->writers[seg->kind];
+
+	return w->seg == seg || (w->n > 0 && w->batch[0]->seg == seg);
+}
+
+bool writer_leave(struct segment *seg)
+{
+	struct writer *w = &seg->dc->writers[seg->kind];
+
+	if (w->seg != seg)
+		return false;
+	w->seg = NULL;
+	return !w->busy;
+}
+
+uint64_t writers_late_since(struct datacache *dc, uint64_t now_us, uint64_t us)
+{
+	uint64_t oldest = now_us;
+
 	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		if (w->busy || w->preparing)
+			oldest =
+			    job_late_since(&w->begun_us, now_us, us, oldest);
+	}
+	return oldest;
+}
+
+bool writers_init(struct datacache *dc)
+{
+	dc->writers = dc_new(dc, SEGMENT_KINDS * sizeof(*dc->writers));
+	for (int k = 0; dc->writers && k < SEGMENT_KINDS; k++) {
 		struct writer *w = &dc->writers[k];
 
 		w->job.run = writer_run;
@@ -505,4 +494,5 @@ void writer_init(struct datacache *dc)
 		TAILQ_INIT(&w->moves);
 		TAILQ_INIT(&w->queue);
 	}
+	return dc->writers != NULL;
 }

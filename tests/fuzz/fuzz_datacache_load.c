@@ -15,7 +15,8 @@
 #include <event2/event.h>
 #include <xxhash.h>
 
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_disk.h"
+#include "datacache/datacache_index.h"
 
 enum { SEGMENTS = 3, SEG_BYTES = 8192, ENTRIES_MAX = 64, KEYS = 4 };
 
