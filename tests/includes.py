@@ -38,6 +38,7 @@ ARROWS["hint"] = "cli/ctl proxy/control"
 PRIVATE = {
     "predictor/core": "fit.h stream.h wall.h",  # core.h has all
     "predictor/baselines": "atree.h edges.h ids.h",
+    "predictor/mention": "mention_place.h",
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
     "proxy/datacache": "datacache_dir.h datacache_disk.h datacache_index.h datacache_layout.h"

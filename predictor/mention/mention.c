@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "hashing/hash_key.h"
+#include "predictor/mention/mention_place.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -35,12 +36,9 @@ static bool make_tables(struct mention *m)
 	m->tasks = calloc(TASKS, sizeof(*m->tasks));
 	m->waiting = calloc(WAITING, sizeof(*m->waiting));
 	m->targets = calloc(TARGETS, sizeof(*m->targets));
-	m->homes = calloc(HOMES, sizeof(*m->homes));
-	m->used = calloc(USED, sizeof(*m->used));
-	m->used_s = calloc(USED, sizeof(*m->used_s));
 	m->scanned = calloc(SCANNED, sizeof(*m->scanned));
-	return m->sources && m->tasks && m->waiting && m->targets && m->homes &&
-	       m->used && m->used_s && m->scanned;
+	return m->sources && m->tasks && m->waiting && m->targets &&
+	       m->scanned && mention_places_init(m);
 }
 
 /* Files by which languages enter a directory: a mention of the directory means
@@ -80,9 +78,7 @@ void mention_free(struct mention *m)
 	free(m->tasks);
 	free(m->waiting);
 	free(m->targets);
-	free(m->homes);
-	free(m->used);
-	free(m->used_s);
+	free(m->places);
 	free(m->scanned);
 	nameindex_free(m->names);
 	free(m);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Words against names: tasks, a few at a time. */
 #include "hashing/hash_key.h"
+#include "predictor/mention/mention_place.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
@@ -117,11 +118,12 @@ static void firsts_match(struct match *x)
 	struct mention *m = x->m;
 
 	for (int i = 0; i < FIRSTS; i++) {
-		const struct first *f = &m->firsts[i];
-		double p = first_p(f) * (double)x->t.p;
+		double p;
+		uint32_t name = first_name(m, i, &p);
 
-		if (!f->name || p < P_LEAST ||
-		    nameindex_find(m->names, x->t.dir, f->name, hits) == 0 ||
+		p *= (double)x->t.p;
+		if (!name || p < P_LEAST ||
+		    nameindex_find(m->names, x->t.dir, name, hits) == 0 ||
 		    hits[0].part != NAME_FULL)
 			continue;
 		target_add(m, x->s, x->t.dir, hits[0].name, &none, p, true);

@@ -1,11 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Where objects are, where names are looked up, and which names are used first
  * in directories. */
+#include "predictor/mention/mention_place.h"
+
 #include <math.h>
+#include <stdlib.h>
 
 #include "predictor/mention/mention_private.h"
 
 enum {
+	HOMES = 16384,
+	USED = 8192,
+	SEARCHED = 32, /* directories in which names were looked up */
+	ENTERED = 256,
 	USED_S = 30, /* what was used is not wanted for so long */
 	ENTERED_NS = 1000000000,
 };
@@ -13,11 +20,44 @@ enum {
 /* With each lookup in a directory, the former lookups there count for less. */
 #define SEARCHED_FADE 0.995f
 
+/* How often a name was the first that was used in its directory. */
+struct first {
+	uint32_t name; /* 0: none */
+	struct odds_count count;
+	uint32_t age;
+};
+
+struct searched {
+	uint64_t dir;
+	float score;
+	uint32_t last; /* the number of the lookup */
+};
+
+struct mention_places {
+	struct home homes[HOMES];
+	uint64_t used[USED]; /* object ^ credential, at its place */
+	uint32_t used_s[USED];
+	struct searched searched[SEARCHED];
+	uint32_t lookups;
+	struct first firsts[FIRSTS];
+	uint32_t firsts_age;
+	struct {
+		uint64_t dir;
+		uint64_t ns;
+	} entered[ENTERED];
+};
+
+bool mention_places_init(struct mention *m)
+{
+	m->places = calloc(1, sizeof(*m->places));
+	return m->places != NULL;
+}
+
 /* ---- homes ------------------------------------------------------------ */
 
 static struct home *home_at(const struct mention *m, uint64_t object)
 {
-	return &m->homes[(object ^ object >> 29) % HOMES];
+	return &m->places->homes[(object ^ object >> 29) % HOMES];
 }
 
 void home_put(struct mention *m, const struct home *h)
@@ -36,22 +76,22 @@ const struct home *home_find(const struct mention *m, uint64_t object)
 
 static float faded(const struct mention *m, const struct searched *s)
 {
-	uint32_t n = m->lookups - s->last;
+	uint32_t n = m->places->lookups - s->last;
 
 	return n > 4096 ? 0 : s->score * powf(SEARCHED_FADE, (float)n);
 }
 
 void searched_add(struct mention *m, uint64_t dir)
 {
-	struct searched *least = &m->searched[0];
+	struct searched *least = &m->places->searched[0];
 
-	m->lookups++;
+	m->places->lookups++;
 	for (int i = 0; i < SEARCHED; i++) {
-		struct searched *s = &m->searched[i];
+		struct searched *s = &m->places->searched[i];
 
 		if (s->dir == dir) {
 			s->score = faded(m, s) + 1;
-			s->last = m->lookups;
+			s->last = m->places->lookups;
 			return;
 		}
 		/* Looked at only where one has to go. */
@@ -59,12 +99,14 @@ void searched_add(struct mention *m, uint64_t dir)
 			least = s;
 	}
 	for (int i = 0; i < SEARCHED; i++) {
-		m->searched[i].score = faded(m, &m->searched[i]);
-		m->searched[i].last = m->lookups;
-		if (m->searched[i].score < least->score)
-			least = &m->searched[i];
+		m->places->searched[i].score =
+		    faded(m, &m->places->searched[i]);
+		m->places->searched[i].last = m->places->lookups;
+		if (m->places->searched[i].score < least->score)
+			least = &m->places->searched[i];
 	}
-	*least = (struct searched){.dir = dir, .score = 1, .last = m->lookups};
+	*least = (struct searched){
+	    .dir = dir, .score = 1, .last = m->places->lookups};
 }
 
 size_t searched_best(const struct mention *m, uint64_t dirs[SEARCHED_LOOK])
@@ -73,7 +115,7 @@ size_t searched_best(const struct mention *m, uint64_t dirs[SEARCHED_LOOK])
 	size_t n = 0;
 
 	for (int i = 0; i < SEARCHED; i++) {
-		const struct searched *s = &m->searched[i];
+		const struct searched *s = &m->places->searched[i];
 		float score = s->dir ? faded(m, s) : 0;
 		size_t at = n < SEARCHED_LOOK ? n++ : n;
 
@@ -110,8 +152,8 @@ bool used_lately(const struct mention *m, uint64_t object, uint32_t cred)
 {
 	uint64_t key = used_key(object, cred);
 
-	return m->used[key % USED] == key &&
-	       now_s(m) - m->used_s[key % USED] < USED_S;
+	return m->places->used[key % USED] == key &&
+	       now_s(m) - m->places->used_s[key % USED] < USED_S;
 }
 
 bool used_first(struct mention *m, uint64_t object, uint32_t cred)
@@ -119,24 +161,25 @@ bool used_first(struct mention *m, uint64_t object, uint32_t cred)
 	uint64_t key = used_key(object, cred);
 	bool was = used_lately(m, object, cred);
 
-	m->used[key % USED] = key;
-	m->used_s[key % USED] = now_s(m);
+	m->places->used[key % USED] = key;
+	m->places->used_s[key % USED] = now_s(m);
 	return !was;
 }
 
 /* ---- what is used first ----------------------------------------------- */
 
-double first_p(const struct first *f)
+uint32_t first_name(const struct mention *m, int i, double *p)
 {
-	return odds_count_p(&f->count, 0.2, 2);
+	*p = odds_count_p(&m->places->firsts[i].count, 0.2, 2);
+	return m->places->firsts[i].name;
 }
 
 static struct first *first_of(struct mention *m, uint32_t name)
 {
-	struct first *least = &m->firsts[0];
+	struct first *least = &m->places->firsts[0];
 
 	for (int i = 0; i < FIRSTS; i++) {
-		struct first *f = &m->firsts[i];
+		struct first *f = &m->places->firsts[i];
 
 		if (f->name == name)
 			return f;
@@ -145,7 +188,7 @@ static struct first *first_of(struct mention *m, uint32_t name)
 			f->age < least->age))
 			least = f;
 	}
-	*least = (struct first){.name = name, .age = ++m->firsts_age};
+	*least = (struct first){.name = name, .age = ++m->places->firsts_age};
 	return least;
 }
 
@@ -160,7 +203,7 @@ static void firsts_enter(struct mention *m, uint64_t dir)
 	struct nameindex_hit hits[NAMEINDEX_HITS];
 
 	for (int i = 0; i < FIRSTS; i++) {
-		struct first *f = &m->firsts[i];
+		struct first *f = &m->places->firsts[i];
 
 		if (f->name &&
 		    nameindex_find(m->names, dir, f->name, hits) > 0 &&
@@ -172,16 +215,16 @@ static void firsts_enter(struct mention *m, uint64_t dir)
 void firsts_seen(struct mention *m, const struct home *h)
 {
 	unsigned at = h->dir % ENTERED;
-	bool enters = m->entered[at].dir != h->dir;
+	bool enters = m->places->entered[at].dir != h->dir;
 	struct first *f;
 
 	if (!h->name || !nameindex_has(m->names, h->dir))
 		return;
 	if (enters) {
-		m->entered[at].dir = h->dir;
-		m->entered[at].us = m->now_ns;
+		m->places->entered[at].dir = h->dir;
+		m->places->entered[at].ns = m->now_ns;
 		firsts_enter(m, h->dir);
-	} else if (m->now_ns - m->entered[at].us > ENTERED_NS) {
+	} else if (m->now_ns - m->places->entered[at].ns > ENTERED_NS) {
 		return;
 	}
 	f = first_of(m, h->name);

@@ -20,13 +20,7 @@ enum {
 	TASKS = 4096,
 	WAITING = 4096, /* tasks that wait for a listing, or for rights */
 	TARGETS = 8192,
-	HOMES = 16384,
-	USED = 8192,
 	SCANNED = 4096,
-	SEARCHED = 32,     /* directories in which names were looked up */
-	SEARCHED_LOOK = 8, /* of these, in which words are looked for */
-	FIRSTS = 64,       /* names that were used first in directories */
-	ENTERED = 256,
 	HOPS_MAX = 6,
 	UPS_MAX = 4, /* directories above */
 };
@@ -103,26 +97,6 @@ struct target {
 	bool paired; /* it is one of those in kind_pair.open */
 };
 
-/* Where an object is. */
-struct home {
-	uint64_t object, dir;
-	uint32_t name; /* name_hash32() */
-	uint8_t kind;
-};
-
-/* How often a name was the first that was used in its directory. */
-struct first {
-	uint32_t name; /* 0: none */
-	struct odds_count count;
-	uint32_t age;
-};
-
-struct searched {
-	uint64_t dir;
-	float score;
-	uint32_t last; /* the number of the lookup */
-};
-
 /* How mentions of files of one kind do in files of another. Names that are used
  * first in directories have no kinds, and count as one pair. */
 struct kind_pair {
@@ -151,21 +125,11 @@ struct mention {
 	uint16_t target_heads[TARGETS];
 	uint32_t target_in, target_look;
 	uint32_t unlikely; /* mentions, counted */
-	struct home *homes;
-	uint64_t *used; /* object ^ credential, at its place */
-	uint32_t *used_s;
+	struct mention_places *places;
 	struct {
 		uint64_t key;
 		uint16_t parts; /* of 4 KiB each */
 	} * scanned;
-	struct searched searched[SEARCHED];
-	uint32_t lookups;
-	struct first firsts[FIRSTS];
-	uint32_t firsts_age;
-	struct {
-		uint64_t dir;
-		uint64_t us;
-	} entered[ENTERED];
 	struct odds odds;
 	struct kind_worth kinds[NAME_KINDS];
 	struct kind_pair pairs[NAME_KINDS][NAME_KINDS];
@@ -205,20 +169,5 @@ void target_used(struct mention *m, uint64_t object);
 /* The source of these was read: now it shows whether they will be. */
 void targets_age(struct mention *m);
 void read_count(struct mention *m, uint64_t bytes);
-
-/* mention_place.c */
-void home_put(struct mention *m, const struct home *h);
-const struct home *home_find(const struct mention *m, uint64_t object);
-void searched_add(struct mention *m, uint64_t dir);
-/* The directories in which words are worth a look; returns how many. */
-size_t searched_best(const struct mention *m, uint64_t dirs[SEARCHED_LOOK]);
-/* The object was used for the first time in a while; false: not so. */
-bool used_first(struct mention *m, uint64_t object, uint32_t cred);
-bool used_lately(const struct mention *m, uint64_t object, uint32_t cred);
-/* It is in this directory, which was entered by that. */
-void firsts_seen(struct mention *m, const struct home *h);
-double first_p(const struct first *f);
-/* A directory that has the name is likely entered by it. */
-void first_expect(struct mention *m, uint32_t name);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Tracks the objects that were mentioned until their outcome is known. */
 #include "hashing/hash_key.h"
+#include "predictor/mention/mention_place.h"
 #include "predictor/mention/mention_private.h"
 
 enum {
