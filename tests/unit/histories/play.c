@@ -88,7 +88,7 @@ static bool do_kill(struct play *p, const struct event *e)
 {
 	place_kill(&p->place);
 	judge_killed(p->judge);
-	play_turns_killed(p);
+	play_turns_killed();
 	if (e->a % 2)
 		vclock_pass(e->b % (5 * S));
 	start(p);
@@ -112,7 +112,7 @@ static bool do_fresh(struct play *p, const struct event *e)
 static bool do_restart(struct play *p)
 {
 	place_stop(&p->place);
-	play_turns_killed(p);
+	play_turns_killed();
 	play_check_replies(p);
 	start(p);
 	return true;
@@ -129,7 +129,7 @@ static bool do_command(struct play *p, const struct event *e)
 		    err[0] ? err : "it was not answered");
 	if (e->a % 8 == 0) {
 		judge_forgot(p->judge);
-		play_turns_flushed(p);
+		play_turns_flushed();
 	}
 	return true;
 }
@@ -303,8 +303,7 @@ static void finish(struct play *p)
 	p->prompt = true;
 	p->held = false;
 	settle(p);
-	for (unsigned i = 0; play_anybody_waits(p) || !play_turns_over(p);
-	     i++) {
+	for (unsigned i = 0; play_anybody_waits(p) || !play_turns_over(); i++) {
 		if (i == 10000)
 			script_fail("a call does not end");
 		(void)play_turns_go(p, true);

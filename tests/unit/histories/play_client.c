@@ -43,7 +43,7 @@ static void check_reply(struct play *p, unsigned who, struct play_call *c)
 	if (why)
 		script_fail("client %c, %s: %s", 'A' + who, c->told, why);
 	play_turns_told(p, who);
-	play_turns_reply(p, who, c->xid, &facts);
+	play_turns_reply(who, c->xid, &facts);
 }
 
 void play_check_replies(struct play *p)

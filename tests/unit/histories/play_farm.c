@@ -38,7 +38,7 @@ static void on_lie(void *arg, enum memory_lie lie)
 /* What the clients of the former machine wait for, nobody repeats. */
 void play_leave(struct play *p)
 {
-	play_turns_leave(p);
+	play_turns_leave();
 	for (unsigned i = 0; i < p->nplayers; i++) {
 		client_close(p->place.clients[i]);
 		play_give_up(&p->players[i]);

@@ -50,33 +50,6 @@ struct player {
 	unsigned ngiven_up;
 };
 
-/* Files that two clients change in turn. */
-enum { TURN_LOG, TURN_RECORDS, TURN_FILES };
-
-enum turn_step { TURN_NONE, TURN_OPEN, TURN_READ, TURN_WRITE };
-
-/* The turn of a client by the daemon. */
-struct turn {
-	enum turn_step step; /* NONE: it is nobody's turn */
-	bool due;            /* its call is to be sent */
-	bool hurried;        /* … at once, and not at the next event */
-	bool reads;          /* a page that it lacks, before it writes to it */
-	bool excused;        /* the daemon forgot that it told the attributes */
-	bool narrow;         /* it writes the record alone */
-	unsigned who, record;
-	uint32_t xid;
-	unsigned size; /* of the file, as told */
-	char text[12]; /* of the new record */
-};
-
-/* The file's one page in a client's page cache. */
-struct turn_page {
-	bool valid;
-	char attrs[128]; /* of the file, when it was read or written */
-	unsigned size;
-	char data[512];
-};
-
 struct play {
 	struct place place;
 	struct judge *judge;
@@ -85,11 +58,6 @@ struct play {
 	unsigned nplayers;
 	unsigned parts; /* of the history */
 	enum play_defect defect;
-	struct turn turns[TURN_FILES];
-	/* Since the daemon was killed, no reply has come that shows it. */
-	bool turn_forgotten[TURN_FILES];
-	struct turn_page pages[TURN_FILES][PLACE_CLIENTS];
-	unsigned records;         /* written in turns */
 	bool prompt;              /* the server answers whatever waits */
 	bool held;                /* … and the farm's engine does not */
 	bool away;                /* the daemon takes the server for away */
@@ -154,20 +122,20 @@ bool play_turn_other(struct play *p, const struct event *e);
 /* Sends the next calls of turns, of hurried ones or of all; true where it did.
  */
 bool play_turns_go(struct play *p, bool all);
-bool play_turns_over(const struct play *p);
-void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
-    const struct calltext_facts *facts);
+bool play_turns_over(void);
+void play_turns_reply(
+    unsigned who, uint32_t xid, const struct calltext_facts *facts);
 /* A client was told something. Without PART_MACHINES that excuses a turn of
  * another one, as if both were users of one machine. */
 void play_turns_told(struct play *p, unsigned who);
 /* The client waits for a call of a turn. */
 bool play_turn_waits(struct play *p, unsigned who);
 /* The daemon forgets all that it has told. */
-void play_turns_flushed(struct play *p);
+void play_turns_flushed(void);
 /* The daemon ends: what it has told, the next one does not know. */
-void play_turns_killed(struct play *p);
+void play_turns_killed(void);
 /* The machine of the clients is gone, and their turns are over. */
-void play_turns_leave(struct play *p);
+void play_turns_leave(void);
 /* A reply of the server has come to the daemon. */
 void play_turns_learn(struct play *p, const struct learn *l);
 /* The server is about to do the call. Fails where it may not. */

@@ -25,6 +25,40 @@ enum {
 	PAGE_MAX = 480,
 };
 
+/* Files that two clients change in turn. */
+enum { TURN_LOG, TURN_RECORDS, TURN_FILES };
+
+enum turn_step { TURN_NONE, TURN_OPEN, TURN_READ, TURN_WRITE };
+
+/* The turn of a client by the daemon. */
+struct turn {
+	enum turn_step step; /* NONE: it is nobody's turn */
+	bool due;            /* its call is to be sent */
+	bool hurried;        /* … at once, and not at the next event */
+	bool reads;          /* a page that it lacks, before it writes to it */
+	bool excused;        /* the daemon forgot that it told the attributes */
+	bool narrow;         /* it writes the record alone */
+	unsigned who, record;
+	uint32_t xid;
+	unsigned size; /* of the file, as told */
+	char text[12]; /* of the new record */
+};
+
+/* The file's one page in a client's page cache. */
+struct turn_page {
+	bool valid;
+	char attrs[128]; /* of the file, when it was read or written */
+	unsigned size;
+	char data[512];
+};
+
+/* A process plays one history. */
+static struct turn turns[TURN_FILES];
+static struct turn_page pages[TURN_FILES][PLACE_CLIENTS];
+/* Since the daemon was killed, no reply has come that shows the file. */
+static bool forgotten[TURN_FILES];
+static unsigned records; /* that were written */
+
 static const char *const paths[TURN_FILES] = {
     [TURN_LOG] = "/d/log", [TURN_RECORDS] = "/e/records"};
 
@@ -45,9 +79,9 @@ void play_turns_given(struct memfs *fs)
 
 /* ---- the client by the daemon -------------------------------------------- */
 
-static struct turn_page *page_of(struct play *p, const struct turn *t)
+static struct turn_page *page_of(const struct turn *t)
 {
-	return &p->pages[t - p->turns][t->who];
+	return &pages[t - turns][t->who];
 }
 
 static bool send_step(struct play *p, struct turn *t, const char *text)
@@ -65,7 +99,7 @@ static bool open_file(struct play *p, struct turn *t)
 {
 	char text[CALLTEXT_MAX];
 
-	snprintf(text, sizeof(text), "GETATTR %s", paths[t - p->turns]);
+	snprintf(text, sizeof(text), "GETATTR %s", paths[t - turns]);
 	return send_step(p, t, text);
 }
 
@@ -73,26 +107,26 @@ static bool read_page(struct play *p, struct turn *t)
 {
 	char text[CALLTEXT_MAX];
 
-	snprintf(text, sizeof(text), "READ %s 0 4096", paths[t - p->turns]);
+	snprintf(text, sizeof(text), "READ %s 0 4096", paths[t - turns]);
 	return send_step(p, t, text);
 }
 
-static unsigned write_offset(const struct play *p, const struct turn *t)
+static unsigned write_offset(const struct turn *t)
 {
-	return t == &p->turns[TURN_LOG] ? t->size : t->record * RECORD;
+	return t == &turns[TURN_LOG] ? t->size : t->record * RECORD;
 }
 
 static bool write_record(struct play *p, struct turn *t)
 {
-	const struct turn_page *page = page_of(p, t);
-	unsigned at = write_offset(p, t);
+	const struct turn_page *page = page_of(t);
+	unsigned at = write_offset(t);
 	bool wide = page->valid && !t->narrow;
 	char data[PAGE_MAX + RECORD + 1] = "", text[CALLTEXT_MAX];
 
 	if (wide)
 		memcpy(data, page->data, page->size);
 	memcpy(data + (wide ? at : 0), t->text, RECORD);
-	snprintf(text, sizeof(text), "WRITE %s %u %s", paths[t - p->turns],
+	snprintf(text, sizeof(text), "WRITE %s %u %s", paths[t - turns],
 	    wide ? 0 : at, data);
 	return send_step(p, t, text);
 }
@@ -119,15 +153,15 @@ bool play_turns_go(struct play *p, bool all)
 	bool sent = false;
 
 	for (unsigned i = 0; i < TURN_FILES; i++)
-		if (all || p->turns[i].hurried)
-			sent |= step(p, &p->turns[i]);
+		if (all || turns[i].hurried)
+			sent |= step(p, &turns[i]);
 	return sent;
 }
 
-bool play_turns_over(const struct play *p)
+bool play_turns_over(void)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++)
-		if (p->turns[i].step != TURN_NONE)
+		if (turns[i].step != TURN_NONE)
 			return false;
 	return true;
 }
@@ -175,10 +209,9 @@ static enum turn_step got_page(struct turn *t, struct turn_page *page,
 	return page->valid ? TURN_WRITE : TURN_NONE;
 }
 
-static void written(const struct play *p, struct turn *t,
-    struct turn_page *page, const char *attrs)
+static void written(struct turn *t, struct turn_page *page, const char *attrs)
 {
-	unsigned at = write_offset(p, t);
+	unsigned at = write_offset(t);
 
 	if (!attrs)
 		page->valid = false;
@@ -190,10 +223,9 @@ static void written(const struct play *p, struct turn *t,
 	snprintf(page->attrs, sizeof(page->attrs), "%s", attrs);
 }
 
-static void take_reply(
-    struct play *p, struct turn *t, const struct calltext_facts *facts)
+static void take_reply(struct turn *t, const struct calltext_facts *facts)
 {
-	struct turn_page *page = page_of(p, t);
+	struct turn_page *page = page_of(t);
 	const char *attrs = attrs_in(facts);
 	enum turn_step was = t->step;
 
@@ -206,19 +238,19 @@ static void take_reply(
 	/* Without the server, a daemon that was killed tells what it had saved,
 	 * which may lack what another machine wrote. */
 	if (was == TURN_OPEN)
-		t->excused |= p->turn_forgotten[t - p->turns];
+		t->excused |= forgotten[t - turns];
 	if (was == TURN_OPEN)
 		t->step = opened(t, page, attrs);
 	else if (was == TURN_READ)
 		t->step = got_page(t, page, attrs, facts);
 	else
-		written(p, t, page, attrs);
+		written(t, page, attrs);
 }
 
-static struct turn *turn_of(struct play *p, unsigned who, uint32_t xid)
+static struct turn *turn_of(unsigned who, uint32_t xid)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++) {
-		struct turn *t = &p->turns[i];
+		struct turn *t = &turns[i];
 
 		if (t->step != TURN_NONE && !t->due && t->who == who &&
 		    t->xid == xid)
@@ -227,43 +259,43 @@ static struct turn *turn_of(struct play *p, unsigned who, uint32_t xid)
 	return NULL;
 }
 
-void play_turns_reply(struct play *p, unsigned who, uint32_t xid,
-    const struct calltext_facts *facts)
+void play_turns_reply(
+    unsigned who, uint32_t xid, const struct calltext_facts *facts)
 {
-	struct turn *t = turn_of(p, who, xid);
+	struct turn *t = turn_of(who, xid);
 
 	if (t)
-		take_reply(p, t, facts);
+		take_reply(t, facts);
 }
 
 bool play_turn_waits(struct play *p, unsigned who)
 {
 	const struct play_call *c = &p->players[who].calls[0];
 
-	return c->waits && turn_of(p, who, c->xid);
+	return c->waits && turn_of(who, c->xid);
 }
 
 void play_turns_told(struct play *p, unsigned who)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++) {
-		struct turn *t = &p->turns[i];
+		struct turn *t = &turns[i];
 
 		t->excused |= t->step > TURN_OPEN && t->who != who &&
 			      !(p->parts & 1u << PART_MACHINES);
 	}
 }
 
-void play_turns_flushed(struct play *p)
+void play_turns_flushed(void)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++)
-		p->turns[i].excused |= p->turns[i].step > TURN_OPEN;
+		turns[i].excused |= turns[i].step > TURN_OPEN;
 }
 
-void play_turns_killed(struct play *p)
+void play_turns_killed(void)
 {
-	play_turns_flushed(p);
+	play_turns_flushed();
 	for (unsigned i = 0; i < TURN_FILES; i++)
-		p->turn_forgotten[i] = true;
+		forgotten[i] = true;
 }
 
 void play_turns_learn(struct play *p, const struct learn *l)
@@ -281,14 +313,14 @@ void play_turns_learn(struct play *p, const struct learn *l)
 	o = memfs_object_of(p->place.fs, &l->args->object);
 	for (unsigned i = 0; o && i < TURN_FILES; i++)
 		if (strcmp(o->path, paths[i]) == 0)
-			p->turn_forgotten[i] = false;
+			forgotten[i] = false;
 }
 
-void play_turns_leave(struct play *p)
+void play_turns_leave(void)
 {
 	for (unsigned i = 0; i < TURN_FILES; i++)
-		p->turns[i].step = TURN_NONE;
-	memset(p->pages, 0, sizeof(p->pages));
+		turns[i].step = TURN_NONE;
+	memset(pages, 0, sizeof(pages));
 }
 
 /* ---- turns --------------------------------------------------------------- */
@@ -325,7 +357,7 @@ static void begin_turn(struct play *p, unsigned file)
 bool play_turn_begin(struct play *p, const struct event *e)
 {
 	unsigned file = e->place % TURN_FILES;
-	struct turn *t = &p->turns[file];
+	struct turn *t = &turns[file];
 
 	if (t->step != TURN_NONE)
 		return false;
@@ -338,7 +370,7 @@ bool play_turn_begin(struct play *p, const struct event *e)
 	    .narrow = (e->b >> 28) % 4 == 0,
 	    .record = e->b % RECORDS};
 	snprintf(t->text, sizeof(t->text), "%c%06u.", 'A' + t->who,
-	    p->records++ % 1000000);
+	    records++ % 1000000);
 	return true;
 }
 
@@ -355,14 +387,14 @@ bool play_turn_other(struct play *p, const struct event *e)
 	const struct memfs_object *o = memfs_find(fs, paths[file]);
 	char text[CALLTEXT_MAX];
 
-	if (p->turns[file].step != TURN_NONE)
+	if (turns[file].step != TURN_NONE)
 		return false;
 	begin_turn(p, file);
 	if (file == TURN_LOG)
 		begin_anew(fs, o);
 	snprintf(text, sizeof(text), "WRITE %s %u z%06u.", paths[file],
 	    file == TURN_LOG ? (unsigned)o->size : e->b % RECORDS * RECORD,
-	    p->records++ % 1000000);
+	    records++ % 1000000);
 	play_make(fs, text);
 	judge_changed(p->judge, fs);
 	p->out->strangers++;
@@ -372,17 +404,17 @@ bool play_turn_other(struct play *p, const struct event *e)
 /* ---- what the server gets ------------------------------------------------ */
 
 /* Whether the byte is the turn's own to write. */
-static bool is_own(const struct play *p, const struct turn *t,
-    const struct memfs_object *o, uint64_t at)
+static bool is_own(
+    const struct turn *t, const struct memfs_object *o, uint64_t at)
 {
 	uint64_t first =
-	    t == &p->turns[TURN_LOG] ? o->size : (uint64_t)t->record * RECORD;
+	    t == &turns[TURN_LOG] ? o->size : (uint64_t)t->record * RECORD;
 
 	return at >= first && at < first + RECORD;
 }
 
-static const char *wrong_with(const struct play *p, const struct turn *t,
-    const struct memfs_object *o, const WRITE3args *a)
+static const char *wrong_with(
+    const struct turn *t, const struct memfs_object *o, const WRITE3args *a)
 {
 	if (t->excused)
 		return NULL;
@@ -393,7 +425,7 @@ static const char *wrong_with(const struct play *p, const struct turn *t,
 	for (uint64_t i = 0; i < a->count; i++) {
 		uint64_t at = a->offset + i;
 
-		if (!is_own(p, t, o, at) &&
+		if (!is_own(t, o, at) &&
 		    (at >= o->size || o->data[at] != a->data.data[i]))
 			return "over what another client has written";
 	}
@@ -411,7 +443,7 @@ void play_turns_look(struct play *p, const struct fakeserver_call *call)
 	o = memfs_object_of(p->place.fs, &a->file);
 	for (unsigned i = 0; o && i < TURN_FILES; i++) {
 		const char *wrong = strcmp(o->path, paths[i]) == 0
-					? wrong_with(p, &p->turns[i], o, a)
+					? wrong_with(&turns[i], o, a)
 					: NULL;
 
 		if (wrong)
