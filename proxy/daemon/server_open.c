@@ -177,19 +177,20 @@ static void open_farm(struct server *s)
 static bool open_prefetch(struct server *s)
 {
 	char path[PATH_MAX] = "";
-	struct prefetch_params pp = {.base = s->p.base,
-	    .iopool = s->iopool,
-	    .fetch = s->fetch,
-	    .caches = cachehome_caches(s->home),
-	    .link = s->estimate,
-	    .metrics = s->metrics,
-	    .farm = s->farm,
-	    .config = s->p.config,
+	struct prefetch_params pp = {.ground = {.base = s->p.base,
+					 .iopool = s->iopool,
+					 .fetch = s->fetch,
+					 .caches = cachehome_caches(s->home),
+					 .link = s->estimate,
+					 .metrics = s->metrics,
+					 .farm = s->farm,
+					 .config = s->p.config,
+					 .memory_bytes = s->p.learn_bytes,
+					 .ready = may_ask_ahead,
+					 .ready_ctx = s},
 	    .name = s->name,
 	    .path = path,
-	    .memory_bytes = s->p.learn_bytes,
 	    .on_seen = on_seen,
-	    .ready = may_ask_ahead,
 	    .ctx = s};
 
 	kept_path(s, "trees", path, sizeof(path));

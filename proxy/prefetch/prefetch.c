@@ -366,7 +366,7 @@ static bool make_rooms(struct prefetch *pf, const struct prefetch_params *p)
 	    .ground = &pf->g, .on_seen = p->on_seen, .ctx = p->ctx};
 	struct steps_params tp = {.ground = &pf->g};
 
-	sp.credentials = pf->creds = credentials_new(p->caches, p->farm);
+	sp.credentials = pf->creds = credentials_new(pf->g.caches, pf->g.farm);
 	sp.notes = tp.notes = pf->notes = notes_new(&pf->g);
 	tp.calls = pf->calls = calls_new(&pf->g);
 	if (!pf->creds || !pf->notes || !pf->calls)
@@ -388,19 +388,9 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 
 	if (!pf)
 		return NULL;
-	pf->g = (struct ground){.base = p->base,
-	    .iopool = p->iopool,
-	    .fetch = p->fetch,
-	    .caches = p->caches,
-	    .link = p->link,
-	    .metrics = p->metrics,
-	    .farm = p->farm,
-	    .config = p->config,
-	    .memory_bytes = p->memory_bytes,
-	    .ready = p->ready,
-	    .ready_ctx = p->ctx,
-	    .wake = on_wake,
-	    .wake_ctx = pf};
+	pf->g = p->ground;
+	pf->g.wake = on_wake;
+	pf->g.wake_ctx = pf;
 	pf->name = p->name;
 	snprintf(pf->save.path, sizeof(pf->save.path), "%s", p->path);
 	if (!make_ground(&pf->g) || !make_rooms(pf, p)) {

@@ -41,43 +41,23 @@
 #include <stddef.h>
 #include <stdint.h>
 
-struct budget;
+#include "prefetch/ground/ground.h"
+
 struct calls;
-struct caches;
-struct config_server;
 struct credentials;
-struct event_base;
-struct farm_server;
-struct fetch;
-struct hold;
-struct iopool;
-struct linkest;
-struct metrics;
 struct observe_call;
 struct prefetch;
-struct predictor;
 struct predictor_obs;
 struct queue;
 
 struct prefetch_params {
-	struct event_base *base;
-	struct iopool *iopool;
-	struct fetch *fetch;
-	struct caches *caches;
-	struct linkest *link;
-	struct metrics *metrics;
-	struct farm_server *farm;           /* NULL: none */
-	const struct config_server *config; /* see prefetch_set_config() */
-	const char *name;    /* the server's, for log lines; outlives this */
-	const char *path;    /* of the learned trees, copied; "": not kept */
-	size_t memory_bytes; /* for what is learned */
+	struct ground ground; /* `config`: see prefetch_set_config() */
+	const char *name;     /* the server's, for log lines; outlives this */
+	const char *path;     /* of the learned trees, copied; "": not kept */
 	/* Called for each call that the predictor hears of; may be NULL. True
 	 * where somebody has said what will be asked next (hint.h): then
 	 * nothing is predicted from this call. */
 	bool (*on_seen)(void *ctx, const struct predictor_obs *obs);
-	/* Whether the server can be asked at this moment, and no call of a
-	 * client waits to be sent. */
-	bool (*ready)(void *ctx);
 	void *ctx;
 };
 

@@ -45,6 +45,7 @@ struct waste;
 enum { CONFIRM_BYTES = 128, LOOKUP_BYTES = 260 };
 
 struct ground {
+	/* The daemon gives these to prefetch_new(). */
 	struct event_base *base;
 	struct iopool *iopool;
 	struct fetch *fetch;
@@ -53,9 +54,14 @@ struct ground {
 	struct metrics *metrics;
 	struct farm_server *farm;           /* NULL: none */
 	const struct config_server *config; /* changes with a reload */
+	size_t memory_bytes;                /* for what is learned */
+	/* Whether the server can be asked at this moment, and no call of a
+	 * client waits to be sent. */
+	bool (*ready)(void *ctx);
+	void *ready_ctx;
+	/* It makes these itself. */
 	struct predictor *predictor;
 	struct credential *caller; /* for whom it predicts just now */
-	size_t memory_bytes;       /* for what is learned */
 	/* All calls ahead share these: how much they may send, whether they
 	 * may send at all, and how much of it came in vain. */
 	struct budget *budget;
@@ -63,12 +69,8 @@ struct ground {
 	struct waste *waste;
 	struct namemap *absents; /* names, by observe_absent() */
 	uint64_t now_us;         /* the last time that anybody told */
-	/* Whether the server can be asked at this moment, and no call of a
-	 * client waits to be sent. */
-	bool (*ready)(void *ctx);
 	/* Has the queue looked at in a later turn of the loop. */
 	void (*wake)(void *ctx);
-	void *ready_ctx;
 	void *wake_ctx;
 };
 

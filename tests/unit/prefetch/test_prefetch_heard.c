@@ -79,24 +79,24 @@ static bool on_seen(void *ctx, const struct predictor_obs *obs)
 
 static void setup(struct heard_world *s)
 {
-	struct prefetch_params p = {.name = "nas",
-	    .path = "",
-	    .memory_bytes = 2 << 20,
-	    .on_seen = on_seen,
-	    .ready = ready,
-	    .ctx = s};
+	struct prefetch_params p = {
+	    .name = "nas", .path = "", .on_seen = on_seen, .ctx = s};
+	struct ground *g = &p.ground;
 
 	s->w = calloc(1, sizeof(*s->w));
 	set_up(s->w);
 	s->w->config.policy.prefetch = CONFIG_PREFETCH_ON;
 	s->w->config.prefetch_rate.percent = 80;
-	p.base = s->base = event_base_new();
-	p.iopool = s->pool = iopool_new(s->base, 1);
-	p.link = s->link = linkest_new();
-	p.metrics = s->w->metrics;
-	p.caches = s->w->caches;
-	p.config = &s->w->config;
-	p.fetch = s->fetch = fetch_new(&s->up, NULL, s->w->metrics, s->link);
+	g->ready = ready;
+	g->ready_ctx = s;
+	g->memory_bytes = 2 << 20;
+	g->base = s->base = event_base_new();
+	g->iopool = s->pool = iopool_new(s->base, 1);
+	g->link = s->link = linkest_new();
+	g->metrics = s->w->metrics;
+	g->caches = s->w->caches;
+	g->config = &s->w->config;
+	g->fetch = s->fetch = fetch_new(&s->up, NULL, s->w->metrics, s->link);
 	s->pf = prefetch_new(&p);
 	assert_non_null(s->pf);
 	say_dir(s->w);
