@@ -3,6 +3,7 @@
 #include "commands/command_list.h"
 
 #include <stddef.h>
+#include <string.h>
 
 #include "doctor/doctor.h"
 #include "top/top.h"
@@ -31,3 +32,13 @@ const struct ctl_command *const command_list[] = {
     &probe_command,
     NULL,
 };
+
+const struct ctl_command *command_find(const char *name)
+{
+	for (size_t i = 0; command_list[i]; i++)
+		if (strcmp(command_list[i]->name, name) == 0 ||
+		    (command_list[i]->former &&
+			strcmp(command_list[i]->former, name) == 0))
+			return command_list[i];
+	return NULL;
+}

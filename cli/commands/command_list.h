@@ -13,6 +13,8 @@ extern const struct ctl_command status_command, stats_command, drop_command,
 
 /* Ends with NULL. */
 extern const struct ctl_command *const command_list[];
+/* The one of that name, or former name; or NULL. */
+const struct ctl_command *command_find(const char *name);
 
 /* `trees merge` with -o, which asks no daemon: an exit code. */
 int trees_merge(const struct ctl_options *opt);

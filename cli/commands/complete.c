@@ -69,9 +69,7 @@ static void offer_options(const struct typed_line *l)
 
 static void offer_servers(const struct typed_line *l)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res =
-	    ctl_call(l->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	Forefetch__Response *res = ctl_status(l->socket, NULL);
 
 	for (size_t i = 0; res && i < res->status->n_servers; i++)
 		offer_bytes(l, &res->status->servers[i]->name);
@@ -155,16 +153,6 @@ static void offer_value(const struct typed_line *l)
 		puts(":file");
 }
 
-static const struct ctl_command *find(const char *name)
-{
-	for (size_t i = 0; command_list[i]; i++)
-		if (strcmp(command_list[i]->name, name) == 0 ||
-		    (command_list[i]->former &&
-			strcmp(command_list[i]->former, name) == 0))
-			return command_list[i];
-	return NULL;
-}
-
 /* "--socket", "-o"; NULL where it is none that takes an argument. */
 static const struct option_row *find_row(const char *word)
 {
@@ -192,7 +180,7 @@ static void take(struct typed_line *l, char *word)
 	} else if (!l->plain && word[0] == '-' && word[1]) {
 		l->row = find_row(word);
 	} else if (!l->cmd && !l->help) {
-		l->cmd = find(word);
+		l->cmd = command_find(word);
 		l->help = !l->cmd;
 	} else {
 		if (l->nargs++ == 0)

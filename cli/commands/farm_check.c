@@ -285,7 +285,6 @@ static int tell(const struct ctl_options *opt,
 
 int farm_check(const struct ctl_options *opt)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
 	Forefetch__FarmRequest farm = FOREFETCH__FARM_REQUEST__INIT;
 	Forefetch__Response *res, *st;
 	int code = EXIT_FAILURE;
@@ -296,7 +295,7 @@ int farm_check(const struct ctl_options *opt)
 		res = ctl_refuse(opt->socket, res);
 	if (!res)
 		return EXIT_FAILURE;
-	st = ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	st = ctl_status(opt->socket, NULL);
 	if (st)
 		code = tell(opt, res->farm->checked, st->status);
 	ctl_free(st);

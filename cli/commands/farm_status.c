@@ -160,9 +160,7 @@ static void put_json(const Forefetch__Status *st)
 
 int farm_status(const struct ctl_options *opt)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res =
-	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	Forefetch__Response *res = ctl_status(opt->socket, NULL);
 
 	if (!res)
 		return EXIT_FAILURE;

@@ -24,30 +24,16 @@
 
 enum { COMMANDS_MAX = 64 };
 
-static const struct ctl_command *find_named(const char *name)
+/* Found by its name, or by its former one with a warning. */
+static const struct ctl_command *command_meant(const char *name)
 {
-	for (size_t i = 0; command_list[i]; i++)
-		if (strcmp(command_list[i]->name, name) == 0)
-			return command_list[i];
-	return NULL;
-}
+	const struct ctl_command *cmd = command_find(name);
 
-/* By its name, or by its former one, with a warning. */
-static const struct ctl_command *command_find(const char *name)
-{
-	const struct ctl_command *cmd = find_named(name);
-
-	for (size_t i = 0; !cmd && command_list[i]; i++) {
-		const char *former = command_list[i]->former;
-
-		if (!former || strcmp(former, name) != 0)
-			continue;
-		cmd = command_list[i];
+	if (cmd && strcmp(cmd->name, name) != 0)
 		fprintf(stderr,
 		    "forefetch: %s is called %s now; the former name is "
 		    "accepted until the next release\n",
 		    name, cmd->name);
-	}
 	return cmd;
 }
 
@@ -125,7 +111,7 @@ static int help(const char *name)
 		help_all();
 		return EXIT_SUCCESS;
 	}
-	cmd = command_find(name);
+	cmd = command_meant(name);
 	if (!cmd)
 		return no_such_command(name);
 	printf("usage: forefetch %s %s\n\n", cmd->name, cmd->usage);
@@ -261,7 +247,7 @@ static int run(
 	if (strcmp(argv[0], "help") == 0)
 		return argc > 2 ? usage_error("too many arguments: ", argv[2])
 				: help(argv[1]);
-	cmd = command_find(argv[0]);
+	cmd = command_meant(argv[0]);
 	if (!cmd)
 		return no_such_command(argv[0]);
 	opt->args = argv + 1;
@@ -292,7 +278,7 @@ static const struct ctl_command *own_command(
 		*socket = argv[1] + 9;
 		*first = 2;
 	}
-	cmd = *first < argc ? find_named(argv[*first]) : NULL;
+	cmd = *first < argc ? command_find(argv[*first]) : NULL;
 	return cmd && cmd->main ? cmd : NULL;
 }
 

@@ -303,13 +303,9 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 
 static int status_run(const struct ctl_options *opt)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res;
+	Forefetch__Response *res = ctl_status(opt->socket, opt->server);
 	int code = EXIT_SUCCESS;
 
-	status.server = ctl_bytes(opt->server);
-	res =
-	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->check)

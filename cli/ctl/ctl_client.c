@@ -127,18 +127,12 @@ Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want)
 {
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	Forefetch__Response *res = NULL;
 	int error;
 
 	if (command == FOREFETCH__REQUEST__COMMAND_RELOAD)
 		be_patient(c);
-	/* All members of the union are pointers to messages. */
-	request.command_case = command;
-	request.status = message;
-	error = ctl_wire_send(c->fd, &request);
-	if (!error)
-		error = ctl_wire_receive(c->fd, &res);
+	error = ctl_wire_ask(c->fd, command, message, &res);
 	if (!error && res->result_case == want)
 		return res;
 	if (!error && res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
@@ -164,6 +158,14 @@ Forefetch__Response *ctl_call(
 
 	ctl_close(c);
 	return res;
+}
+
+Forefetch__Response *ctl_status(const char *path, const char *server)
+{
+	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+
+	status.server = ctl_bytes(server);
+	return ctl_call(path, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 }
 
 ProtobufCBinaryData ctl_bytes(const char *text)

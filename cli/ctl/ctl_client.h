@@ -17,6 +17,9 @@ struct ctl_client;
 Forefetch__Response *ctl_call(
     const char *path, Forefetch__Request__CommandCase command, void *message);
 
+/* The same for the status of one server, or of all (NULL). */
+Forefetch__Response *ctl_status(const char *path, const char *server);
+
 /* Text of a user for a field of bytes; NULL is empty. */
 ProtobufCBinaryData ctl_bytes(const char *text);
 /* Tell that the answer lacks what an answer of this release has, and free it:

@@ -122,3 +122,16 @@ int ctl_wire_receive(int fd, Forefetch__Response **res)
 	free(buf);
 	return error;
 }
+
+int ctl_wire_ask(int fd, Forefetch__Request__CommandCase command, void *message,
+    Forefetch__Response **res)
+{
+	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
+	int error;
+
+	/* All members of the union are pointers to messages. */
+	request.command_case = command;
+	request.status = message;
+	error = ctl_wire_send(fd, &request);
+	return error ? error : ctl_wire_receive(fd, res);
+}

@@ -30,17 +30,13 @@ static int ask_daemon(const char *path, Forefetch__Response **res)
 {
 	const struct timeval limit = {.tv_sec = DAEMON_S};
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	int fd = ctl_wire_connect(path), err;
 
 	if (fd < 0)
 		return -fd;
 	(void)setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-	request.command_case = FOREFETCH__REQUEST__COMMAND_STATUS;
-	request.status = &status;
-	err = ctl_wire_send(fd, &request);
-	if (!err)
-		err = ctl_wire_receive(fd, res);
+	err =
+	    ctl_wire_ask(fd, FOREFETCH__REQUEST__COMMAND_STATUS, &status, res);
 	close(fd);
 	return -err;
 }

@@ -22,9 +22,7 @@
 Forefetch__Response *mount_daemon_status(
     const struct mount_talk *talk, const char *socket)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res =
-	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	Forefetch__Response *res = ctl_status(socket, NULL);
 
 	if (!res || strcmp(res->status->version, FF_VERSION) == 0)
 		return res;
@@ -68,14 +66,11 @@ bool mount_daemon_reload(
 /* 1: calls would get through, 0: not yet, -1: after a message. */
 static int look(const char *socket, const char *name, struct mount_why *why)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
+	Forefetch__Response *res = ctl_status(socket, name);
 	const Forefetch__ServerStatus *srv;
-	Forefetch__Response *res;
 	char state[CTL_TEXT_MAX];
 	int good = 0;
 
-	status.server = ctl_bytes(name);
-	res = ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	*why = (struct mount_why){.text = ""};
 	if (!res)
 		return -1;

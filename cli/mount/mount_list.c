@@ -97,9 +97,7 @@ static unsigned put_all(const Forefetch__Status *status,
 
 int mount_list(const char *socket, bool json)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res =
-	    ctl_call(socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
+	Forefetch__Response *res = ctl_status(socket, NULL);
 	struct json j = {.out = stdout};
 	struct mount_entry *all;
 	struct ctl_table *t;

@@ -339,12 +339,8 @@ static bool is_live(const struct ctl_options *opt, long count)
  */
 static bool is_there(const struct ctl_options *opt)
 {
-	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
-	Forefetch__Response *res;
+	Forefetch__Response *res = ctl_status(opt->socket, opt->server);
 
-	status.server = ctl_bytes(opt->server);
-	res =
-	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_STATUS, &status);
 	ctl_free(res);
 	return res != NULL;
 }

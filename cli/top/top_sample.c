@@ -72,36 +72,17 @@ void top_asker_free(struct top_asker *a)
 
 /* ---- one question ----------------------------------------------------- */
 
-static int exchange_once(
-    struct top_asker *a, Forefetch__Request *request, Forefetch__Response **res)
+static int exchange(struct top_asker *a,
+    Forefetch__Request__CommandCase command, void *message,
+    Forefetch__Response **res)
 {
 	int error;
 
-	*res = NULL;
 	if (a->fd < 0)
 		a->fd = ctl_wire_connect(a->socket);
-	if (a->fd < 0) {
-		error = a->fd;
-		a->fd = -1;
-		return error;
-	}
-	error = ctl_wire_send(a->fd, request);
-	if (!error)
-		error = ctl_wire_receive(a->fd, res);
+	error = a->fd < 0 ? a->fd : ctl_wire_ask(a->fd, command, message, res);
 	if (error)
 		hang_up(a);
-	return error;
-}
-
-/* The daemon closes a connection over which nothing was asked for long. */
-static int exchange(
-    struct top_asker *a, Forefetch__Request *request, Forefetch__Response **res)
-{
-	bool kept = a->fd >= 0;
-	int error = exchange_once(a, request, res);
-
-	if (kept && (error == ENODATA || error == EPIPE || error == ECONNRESET))
-		error = exchange_once(a, request, res);
 	return error;
 }
 
@@ -157,18 +138,14 @@ static void set_refused(struct top_sample *s, const Forefetch__Error *error)
 static Forefetch__Response *ask(struct top_asker *a, struct top_sample *s,
     Forefetch__Request__CommandCase command, void *message)
 {
-	Forefetch__Request request = FOREFETCH__REQUEST__INIT;
 	bool was_open = a->fd >= 0;
-	Forefetch__Response *res;
-	int error;
+	Forefetch__Response *res = NULL;
+	int error = exchange(a, command, message, &res);
 
-	/* All members of the union are pointers to messages. */
-	request.command_case = command;
-	request.status = message;
-	error = exchange(a, &request, &res);
-	/* The daemon may have been restarted since. */
+	/* The daemon may have been restarted since, and closes a connection
+	 * over which nothing was asked for long. */
 	if (error && was_open && error != -EAGAIN)
-		error = exchange(a, &request, &res);
+		error = exchange(a, command, message, &res);
 	if (error) {
 		set_errno(a, s, -error);
 		return NULL;
