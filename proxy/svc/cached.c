@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Answers about one object, and about a name in it. Listings are in
- * cached_list.c, data in cached_read.c.
+ * cached_list.c, data in cached_read.c. Each function fills an answer only
+ * where all that it says is fresh and the asker has the right to be told
+ * (known.h); otherwise it says MISS, and svc_answer.c asks the server.
  */
 #include "svc/cached.h"
 
 #include "svc/cached_private.h"
 
-/* A confirmation is older than a round trip when it comes: so those who look
- * for several names, one after the other, wait for one reply. */
+/* A confirmation is older than a round trip when it comes. With two of them,
+ * those who look for several names, one after the other, wait for one reply
+ * only. */
 enum { RECENT_TRIPS = 2 };
 
 enum cached_verdict cached_getattr(
@@ -45,6 +48,7 @@ enum cached_verdict cached_access(
 
 /* ---- LOOKUP ----------------------------------------------------------- */
 
+/* Answers a LOOKUP by NFS3ERR_NOENT. */
 static enum cached_verdict absent(
     struct cached_answer *a, const struct known *dir)
 {
@@ -53,6 +57,8 @@ static enum cached_verdict absent(
 	return answer_end(a, dir);
 }
 
+/* Answers a LOOKUP by the child, whose attributes must be fresh as well: a
+ * client opens the file by them. */
 static enum cached_verdict found(const struct cached_call *call,
     struct cached_answer *a, const struct known *dir, struct node *child)
 {
@@ -93,7 +99,7 @@ enum cached_verdict cached_lookup(
 
 /* ---- answers kept whole ----------------------------------------------- */
 
-/* Put the attributes of now in the place of those that were kept: they stand
+/* Puts the attributes of now in the place of those that were kept, which stand
  * first in all of these results. */
 static void put_attr(
     const struct cached_call *call, union nfs_res *res, const struct known *k)

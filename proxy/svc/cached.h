@@ -5,9 +5,9 @@
  * request only what is in `struct cached_call`.
  *
  *	svc_answer.c ─ call ─▶ cached_*() ─┬▶ HIT: these are the results
- *	     ▲                             ├▶ CONFIRM: … if it is as it was
- *	     │                             ├▶ REST: … but for the end of data
- *	     │                             ├▶ WAIT: … when the disk brings it
+ *	     ▲                             ├▶ CONFIRM: if it is as it was
+ *	     │                             ├▶ REST: but for the end of data
+ *	     │                             ├▶ WAIT: when the disk brings it
  *	     └── when there is an answer ──┘▶ MISS: the server must be asked
  *
  * After CONFIRM, REST and WAIT, when there is an answer, the function is asked
@@ -22,43 +22,53 @@
 #include "cache/known.h"
 #include "nfsproto/nfs_proc.h"
 
+/* What the caches say to a call. */
 enum cached_verdict {
 	CACHED_MISS,
 	CACHED_HIT,
-	/* An ACCESS of the object, which stands first in the arguments, spares
-	 * a reply that is larger. */
+	/* The results are there, but nobody knows whether they still hold. An
+	 * ACCESS of the object, which stands first in the arguments, will tell,
+	 * and spares a reply that is larger. */
 	CACHED_CONFIRM,
-	CACHED_REST, /* READ: the first `have` bytes are there */
-	CACHED_WAIT, /* READ: `disk` hears of it */
+	CACHED_REST, /* of a READ the first `have` bytes are there */
+	CACHED_WAIT, /* the disk reads the data of a READ; `disk` hears of it */
 };
 
+/* A call as the functions below see it; the caller keeps all that it points to.
+ */
 struct cached_call {
 	struct asker who;
 	const struct nfs_proc *proc;
 	const union nfs_args *args;
-	bool confirmed;  /* its object was asked for already */
-	bool rest_asked; /* the end of its data was asked for already */
-	struct datacache_waiter *disk; /* READ; as in datacache_find() */
-	/* READDIRPLUS: whether to leave out what is known of an entry; NULL: of
-	 * none. */
+	bool confirmed; /* the server was asked for its object already */
+	/* The server was asked for the end of its data already. */
+	bool rest_asked;
+	struct datacache_waiter *disk; /* for a READ, as in datacache_find() */
+	/* For a READDIRPLUS: whether to leave out the handle and attributes of
+	 * an entry; NULL: of none. */
 	bool (*hides)(const void *ctx, const struct node *node);
 	const void *hides_ctx;
 };
 
+/* The answer; its members but `have` and `list` are good for HIT only. */
 struct cached_answer {
 	union nfs_res res;
-	/* When the confirmation was sent that the answer rests on. */
+	/* When the call was sent that confirmed what the answer rests on. */
 	uint64_t sent_us;
-	uint32_t have; /* REST */
+	uint32_t have; /* for REST: how many of the first bytes are there */
 	/* The data of a READ, by reference; the cache keeps it until the event
 	 * loop goes on. */
 	unsigned npieces;
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
-	/* The entries that `res` of READDIR and READDIRPLUS points to; to be
-	 * freed by the caller. Else NULL. */
+	/* The entries that `res` of READDIR and READDIRPLUS points to, which
+	 * the caller frees; NULL for other procedures. */
 	char *list;
 };
 
+/* One function for each procedure that caches may answer; cached_whole() is for
+ * those whose results are kept as they came: READLINK, FSSTAT, FSINFO, PATHCONF
+ * and GETACL. Each fills `a` as far as the verdict says. GETATTR and ACCESS
+ * give HIT or MISS only, since the confirmation itself would be as large. */
 enum cached_verdict cached_getattr(
     const struct cached_call *call, struct cached_answer *a);
 enum cached_verdict cached_access(
@@ -71,7 +81,6 @@ enum cached_verdict cached_readdir(
     const struct cached_call *call, struct cached_answer *a);
 enum cached_verdict cached_readdirplus(
     const struct cached_call *call, struct cached_answer *a);
-/* READLINK, FSSTAT, FSINFO, PATHCONF, GETACL. */
 enum cached_verdict cached_whole(
     const struct cached_call *call, struct cached_answer *a);
 

@@ -33,8 +33,8 @@ struct page {
 	uint64_t cookie; /* of the last entry */
 };
 
-/* The handle and attributes behind a name, if they may be told; `k->node` is
- * NULL where they may not. */
+/* Fills in the handle and attributes behind a name, if they may be told;
+ * `k->node` is NULL where they may not. */
 static void fill_plus(struct page *p, struct nfs3_dirent *e, struct known *k)
 {
 	struct named to;
@@ -61,7 +61,9 @@ static void fill_plus(struct page *p, struct nfs3_dirent *e, struct known *k)
 	e->handle.post_op_fh3_u.handle = node_fh(to.child);
 }
 
-/* False where the entry does not fit. */
+/* Adds an entry to the page; false where it does not fit. READDIRPLUS has two
+ * bounds (RFC 1813 section 3.3.17): `dircount` for names and cookies, which the
+ * first entry may exceed, and `maxcount` for all of the results. */
 static bool page_add(struct page *p, const struct list_entry *le)
 {
 	struct nfs3_dirent e = {
@@ -86,7 +88,8 @@ static bool page_add(struct page *p, const struct list_entry *le)
 	return true;
 }
 
-/* Entries behind `pos` as far as there is room; whether all went in. */
+/* Adds the entries behind `pos` as far as there is room. Returns whether all
+ * went in. */
 static bool page_fill(struct page *p, const struct listing *l, size_t *pos)
 {
 	struct list_entry e;
@@ -100,7 +103,7 @@ static bool page_fill(struct page *p, const struct listing *l, size_t *pos)
 	return true;
 }
 
-/* The end of the list, and the results around it. */
+/* Ends the list, and fills in the results around it. */
 static void page_finish(
     struct page *p, struct cached_answer *a, const struct listing *l, bool eof)
 {
@@ -121,6 +124,8 @@ static void page_finish(
 	}
 }
 
+/* Makes the reply of the entries behind `cookie`. MISS where the server does
+ * better: too many attributes are stale, or not one entry fits. */
 static enum cached_verdict page_make(
     struct page *p, struct cached_answer *a, struct listing *l, uint64_t cookie)
 {
@@ -199,7 +204,9 @@ static enum cached_verdict cached_page(struct page *p, struct cached_answer *a,
 	p->dir = &dir;
 	if (known_bound(&dir, &b) && may_list(&dir, &b))
 		return page_make(p, a, l, cookie);
-	/* Worth a round trip only if it spares one that is larger. */
+	/* A confirmation is worth a round trip only if it spares a larger
+	 * reply. The server's reply to a READDIRPLUS is worth more, since it
+	 * confirms the entries, too. */
 	if (call->confirmed || call->who.offline || cookie != 0 || p->plus ||
 	    !b.firm)
 		return CACHED_MISS;

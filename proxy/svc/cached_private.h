@@ -5,7 +5,9 @@
 
 #include "svc/cached.h"
 
-/* Nothing in it yet, and NFS3_OK. The pieces are not touched: they are many. */
+/* Makes an answer with nothing in it and the status NFS3_OK. The pieces are
+ * left as they are, because clearing so many would cost more than a hit does.
+ */
 static inline void answer_begin(struct cached_answer *a)
 {
 	a->res = (union nfs_res){.status = NFS3_OK};
@@ -15,7 +17,8 @@ static inline void answer_begin(struct cached_answer *a)
 	a->list = NULL;
 }
 
-/* It rests on what is known of this object, and tells its attributes. */
+/* Ends an answer that rests on what is known of this object and tells the
+ * client its attributes, which a WRITE may rest on later (svc_write.c). */
 static inline enum cached_verdict answer_end(
     struct cached_answer *a, const struct known *k)
 {

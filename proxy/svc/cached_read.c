@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* READ from the data cache, by reference. */
+/* READ from the data cache, by reference: svc_reply.c sends the pieces from the
+ * cache's memory without a copy. An answer needs attributes that are fresh, a
+ * right to read, and all bytes up to the end of the file. */
 #include "svc/cached_private.h"
 
-/* The first bytes spare nothing worth a call of its own if they are fewer
- * than this, a page of a client's memory. */
+/* Where fewer than these first bytes are there, a page of a client's memory,
+ * they spare nothing worth a call of its own. */
 enum { REST_MIN = 4096 };
 
-/* How much of what is asked the file has. */
+/* Returns how many of the bytes asked for the file has. */
 static uint32_t read_len(const struct node *node, const READ3args *args)
 {
 	uint64_t left =
@@ -27,8 +29,8 @@ static enum cached_verdict found(const struct cached_call *call,
 	return answer_end(a, k);
 }
 
-/* Not all of it is there. The first bytes need not come again if there are
- * enough of them, unless the disk is late with some of them. */
+/* Decides where not all bytes are there. The first bytes need not come again if
+ * there are enough of them, unless the disk hangs with some of them. */
 static enum cached_verdict not_all(const struct cached_call *call,
     struct cached_answer *a, const struct known *k,
     const struct datacache_read *rd)

@@ -3,6 +3,11 @@
  * A client's connection between its transport (xprt.h) and svc. It is read from
  * while there is room, and asks its owner to close it when the client breaks
  * the rules of conn.h.
+ *
+ * xprt calls conn_on_record(), which hands the record to svc; svc replies by
+ * client_send() and says by client_done() that a call is over. Whenever one of
+ * these changes how much the client holds, conn_update() decides anew whether
+ * to read on.
  */
 #include "svc/conn.h"
 
@@ -30,7 +35,7 @@ struct conn {
 	struct xprt *xprt;
 	struct room_part room;
 	uint64_t since_us;
-	uint64_t taken_us;   /* when the client last took of its replies */
+	uint64_t taken_us;   /* when the client last took some of its replies */
 	uint64_t seen_bytes; /* sent_bytes when that was noted */
 	bool full;           /* not read from, until there is room */
 	bool draining;       /* not read from any more */
@@ -43,7 +48,8 @@ static size_t conn_bytes(const struct conn *conn)
 	return conn->client.bytes + xprt_queued_bytes(conn->xprt);
 }
 
-/* Stop or go on reading, as there is room. */
+/* Stops reading or goes on, as there is room. A client that is not read from is
+ * held up by TCP, and no call of it is lost. */
 static void conn_update(struct conn *conn)
 {
 	size_t bytes = conn_bytes(conn);
@@ -65,6 +71,8 @@ static void conn_on_room(struct room_part *part)
 	conn_update(container_of(part, struct conn, room));
 }
 
+/* Asks the owner to close it, once. Nothing more is read; the owner frees it
+ * when no callback of it is running any more. */
 static void conn_close(struct conn *conn)
 {
 	if (conn->closing)
@@ -92,8 +100,9 @@ static void client_send(struct svc_client *client, const void *head,
 {
 	struct conn *conn = (struct conn *)client;
 
-	/* Without memory for a reply the stream is broken; what is queued
-	 * still has its owner, so it ends when the socket does. */
+	/* Without memory for a reply the stream is broken, and the client must
+	 * not take the next one for it. What is queued still has its owner, so
+	 * the connection ends when the socket does. */
 	if (!xprt_queue(conn->xprt, head, head_len, pieces, n))
 		shutdown(xprt_fd(conn->xprt), SHUT_RDWR);
 }

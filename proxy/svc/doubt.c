@@ -93,8 +93,8 @@ bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
 
 /* ---- held, or looked into ---------------------------------------------- */
 
-/* Hold a change that no client waits for: what others did meanwhile must
- * stay. Its client may come back and ask again. */
+/* Holds a change that no client waits for, because what others did meanwhile
+ * must stay. Its client may come back and ask again. */
 static void hold(struct svc_rqst *rqst)
 {
 	rqst->held_us = clock_now_us();
@@ -107,7 +107,9 @@ static void repeat(struct svc_rqst *rqst)
 	fetch_resume(&rqst->waiter);
 }
 
-/* It is not repeated, but answered: its effect is known by the look alone. */
+/* Answers a change instead of repeating it, since the look alone shows its
+ * effect. The caches forget what it touched: the look told them nothing of the
+ * rest. */
 static void settle(struct svc_rqst *rqst, const union nfs_res *res)
 {
 	fetch_release(&rqst->waiter);
@@ -242,6 +244,9 @@ static void look_gone(struct look *lk)
 	look_answer(lk, &res);
 }
 
+/* The server would answer the change by an error as well, so that may decide;
+ * but a RENAME of a name that leads to another object now must not be repeated.
+ */
 static void look_unknown(struct look *lk)
 {
 	if (lk->taken)
@@ -250,7 +255,8 @@ static void look_unknown(struct look *lk)
 		look_repeat(lk);
 }
 
-/* Nobody can tell: an error that is untrue is better than a success that is. */
+/* Nobody can tell what became of the change. Its client gets an error: an error
+ * that is untrue is better than a success that is. */
 static void look_give_up(struct look *lk)
 {
 	union nfs_res res;
@@ -280,6 +286,8 @@ static void look_failed(struct look *lk)
 static void look_on_reply(struct owncall *c, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up);
 
+/* Sends a call of the look under the change's own credential, which may see
+ * what the change may. */
 static bool look_call(struct look *lk, uint32_t proc)
 {
 	lk->call.proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
@@ -312,7 +320,8 @@ static bool look_first(struct look *lk)
 	}
 }
 
-/* Whether something can be found out about the change at all. */
+/* Whether a look can find out anything about the change: its object was known
+ * when it was first sent, or its guard names a version. */
 static bool can_look(const struct svc_rqst *rqst)
 {
 	if (rqst->proc->prog != NFS_PROGRAM)

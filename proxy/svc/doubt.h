@@ -22,41 +22,46 @@
 struct caches;
 struct svc_rqst;
 
-/* The object that a change is about, as the caches know it now, before the
- * change is sent; `key` 0: not known. */
+/* Returns the object that a change is about, as the caches know it before the
+ * change is sent; `key` is 0 where they do not. */
 struct drc_object doubt_object(const struct caches *c,
     const struct nfs_proc *proc, const union nfs_args *args);
 
-/* The state of a SETATTR that was sent, as far as the object's attributes tell.
- */
+/* The state of a SETATTR that was sent, as far as the object's present
+ * attributes tell. */
 enum doubt_set {
 	DOUBT_SET_DONE,     /* they are as asked for */
 	DOUBT_SET_NOT_DONE, /* a repeat undoes nothing that anybody did */
 	DOUBT_SET_UNKNOWN,  /* what it would overwrite has changed since */
 };
 
-/* `was` is known, or the call has a guard. */
+/* Compares the attributes `is`, which the server tells now, with what was asked
+ * for and with the object as it was. `was->key` must be set, or the call have a
+ * guard (RFC 1813 section 3.3.2). */
 enum doubt_set doubt_set_found(
     const SETATTR3args *asked, const struct drc_object *was, const fattr3 *is);
 
 /*
- * A repeat of the request's change is in doubt: as upstream_call_ops.on_doubt.
- * True where it is not to be repeated now. Then it is looked into, and repeated
- * or answered later, or held until its client comes back (doubt_claim()) or
- * svc_expire() forgets it.
+ * Says what to do with a repeat of the request's change that is in doubt, as
+ * upstream_call_ops.on_doubt. True where it is not to be repeated now: then it
+ * is looked into, and repeated or answered later, or held until its client
+ * comes back (doubt_claim()) or svc_expire() forgets it.
  */
 bool doubt_begin(struct svc_rqst *rqst);
-/* For how long the look at it has waited for a connection; 0: it does not. */
+/* Returns for how many microseconds the look at it has waited for a connection;
+ * 0 where none waits. */
 uint64_t doubt_waited_us(const struct svc_rqst *rqst, uint64_t now_us);
-/* The client of one that is held asks again. */
+/* The client of a change that is held asks again: it is looked into, or
+ * repeated. */
 void doubt_claim(struct svc_rqst *rqst);
 
 /* Whether these results of a repeat in doubt may stem from the call's own
  * first success. */
 bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
     const union nfs_res *res);
-/* Count and log that a change in doubt is answered by such an error. The error
- * stays: made a success, two might be told that they hold one lock. */
+/* Counts and logs that a change in doubt is answered by such an error. The
+ * error stays: if it were made a success, two clients might be told that they
+ * hold one lock. */
 void doubt_note_left(const struct svc_rqst *rqst, nfsstat3 status);
 
 #endif

@@ -12,8 +12,8 @@
 #include "nfsproto/nfs3_object.h"
 #include "svc/doubt.h"
 
-/* The node that the name leads to, as far as the caches know; NULL: absent, or
- * not known. */
+/* Returns the node that the name leads to, as far as the caches know; NULL
+ * where it is absent, or not known. */
 static const struct node *named_node(
     const struct caches *c, const diropargs3 *where)
 {
@@ -40,8 +40,9 @@ static struct drc_object node_object(const struct node *node)
 	return object;
 }
 
-/* The file counts as known only with the number of its names, which tells
- * later whether one was added. The new name may have been there before. */
+/* For LINK, the file counts as known only with the number of its names, which
+ * tells later whether one was added. Where the new name led somewhere before,
+ * nothing is noted: it would prove nothing. */
 static struct drc_object linked_object(
     const struct caches *c, const LINK3args *args)
 {
@@ -58,8 +59,8 @@ static struct drc_object linked_object(
 	return object;
 }
 
-/* Whether it asks for something that can be seen in the attributes. Times
- * that the server takes from its own clock cannot. */
+/* Whether a SETATTR asks for something that can be seen in the attributes.
+ * Times that the server takes from its own clock cannot. */
 static bool asks_what_shows(const sattr3 *a)
 {
 	return a->mode.set_it || a->uid.set_it || a->gid.set_it ||
@@ -95,7 +96,8 @@ static struct drc_object set_object(
 	const struct node *node = attrcache_find(c->attr, &args->object);
 	fattr3 a;
 
-	/* Not where a change of our own left open what they are. */
+	/* Attributes that a change of our own left open are no state to compare
+	 * with. */
 	if (!node || attrcache_sent(c->attr, node) == 0)
 		return (struct drc_object){0};
 	attrcache_fattr(c->attr, node, &a);
@@ -123,7 +125,8 @@ struct drc_object doubt_object(const struct caches *c,
 	}
 }
 
-/* File systems cut times to what they can keep: microseconds, say. */
+/* Whether the time that is there may be the one that was asked for: file
+ * systems cut times to what they can keep, microseconds for example. */
 static bool is_cut_from(const nfstime3 *asked, const nfstime3 *is)
 {
 	uint32_t grain = 1;

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The file: a header, then slots of a fixed size, used round robin. A slot
- * is valid where its checksum is right; the checksum is written last, so a
- * kill at any moment leaves a slot as it was, or invalid. Chains and owners
- * are in memory only.
+ * The file: a header, then slots of a fixed size, used round robin. A slot is
+ * valid where its checksum is right. It is made wrong before a slot is written
+ * to and right afterwards, so a kill at any moment leaves a slot as it was, or
+ * invalid. Chains and owners are in memory only.
+ *
+ * svc.c asks for each change and WRITE (drc_begin()), svc_reply.c keeps the
+ * reply (drc_finish()).
  */
 #include "svc/drc.h"
 
@@ -29,7 +32,7 @@
 #define DRC_MAGIC 0x3343524446464651ull /* version 3 */
 
 struct drc_entry {
-	uint64_t sum; /* of all that follows */
+	uint64_t sum; /* checksum of all that follows */
 	struct drc_key key;
 	uint32_t state; /* enum drc_state, DRC_NEW where free */
 	uint32_t sent_xid;
@@ -47,7 +50,9 @@ struct drc_file {
 	uint64_t magic;
 	uint32_t slots;
 	uint32_t entry_bytes;
-	uint32_t next; /* where to look for a slot to reuse */
+	uint32_t next; /* where drc_take_slot() looks next */
+	/* drc_set_detached(): 1 where the daemon served without its cache_dir.
+	 */
 	uint32_t detached;
 	uint16_t ports[UPSTREAM_CONNECTIONS_MAX];
 	struct drc_entry entries[];
@@ -58,10 +63,11 @@ struct drc {
 	size_t bytes;
 	unsigned slots;
 	unsigned recovered;
-	unsigned in_state[DRC_STATES]; /* how many entries are */
+	unsigned in_state[DRC_STATES]; /* how many entries are in each state */
 	int fd;                        /* keeps the lock; -1: memory only */
 	uint32_t mask;
-	uint32_t *heads; /* slot + 1 by key; 0 ends a chain */
+	/* Slot + 1 of the first entry by hash of the key; 0: none. */
+	uint32_t *heads;
 	uint32_t *chain;
 	void **owners;
 };
@@ -74,7 +80,7 @@ static uint64_t entry_sum(const struct drc_entry *e)
 	    (const char *)e + sizeof(e->sum), used - sizeof(e->sum));
 }
 
-/* Publish what was written to the entry. */
+/* Makes the entry valid again after a change to it. */
 static void entry_seal(struct drc_entry *e)
 {
 	uint64_t sum = entry_sum(e);
@@ -85,6 +91,7 @@ static void entry_seal(struct drc_entry *e)
 	atomic_signal_fence(memory_order_release);
 }
 
+/* Makes the entry invalid while it is changed. */
 static void entry_open(struct drc_entry *e)
 {
 	e->sum = ~entry_sum(e);
@@ -128,7 +135,8 @@ static uint32_t drc_slot(const struct drc *drc, const struct drc_entry *e)
 }
 
 /* Takes over a slot from a former daemon: a call that it had answered, or sent.
- */
+ * One that was in progress and not sent yet did nothing, so it is forgotten,
+ * and a repeat of it is a new call. */
 static void drc_recover_slot(struct drc *drc, uint32_t slot)
 {
 	struct drc_entry *e = &drc->file->entries[slot];
@@ -168,8 +176,8 @@ static void drc_recover(struct drc *drc)
 		drc_recover_slot(drc, i);
 }
 
-/* Stores into a mapped file of a disk wait for it, and kill where a
- * copy-on-write disk is full: only what is memory will do. */
+/* Whether the file would lie in memory. Stores into a mapped file of a disk
+ * wait for it, and kill the process where a copy-on-write disk is full. */
 static bool is_memory(const char *path)
 {
 	char dir[PATH_MAX];
@@ -183,8 +191,9 @@ static bool is_memory(const char *path)
 	       (fs.f_type == TMPFS_MAGIC || fs.f_type == RAMFS_MAGIC);
 }
 
-/* Nobody else may open the file: its replies tell of others' files, and
- * whoever cuts it short would kill the daemon. 0 or an errno. */
+/* Locks the file and takes its space; 0 or an errno. Nobody else may open it:
+ * its replies tell of others' files, and whoever cuts it short would kill the
+ * daemon. */
 static int take_file(int fd, size_t bytes)
 {
 	struct stat st;
@@ -311,9 +320,11 @@ static void drc_clear(struct drc *drc, struct drc_entry *e)
 }
 
 /*
- * A slot whose call is not in progress now, the oldest one first. Calls that
- * nobody has repeated since the restart are given up last: without its entry a
- * repeat would be a new call, sent in another way than the first try.
+ * Returns an empty slot, taken from a call that is not in progress now; slots
+ * are tried round robin, so it is about the oldest. NULL where all are in
+ * progress. Calls that nobody has repeated since the restart are given up last:
+ * without its entry a repeat would be a new call, sent in another way than the
+ * first try.
  */
 static struct drc_entry *drc_take_slot(struct drc *drc)
 {
@@ -335,8 +346,8 @@ static struct drc_entry *drc_take_slot(struct drc *drc)
 	return NULL;
 }
 
-/* A time in the future was noted before the machine was booted, when the
- * clock began anew. */
+/* Whether the reply was kept for long enough. A time in the future was noted
+ * before the machine was booted, when the clock began anew. */
 static bool drc_expired(const struct drc_entry *e, uint64_t now_us)
 {
 	return e->state == DRC_DONE &&

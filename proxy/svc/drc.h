@@ -43,13 +43,16 @@ struct drc;
 struct drc_entry;
 
 enum {
-	DRC_REPLY_MAX = 400,     /* bytes of a reply, without the XID */
+	/* The most bytes of a reply that is kept, without the XID. */
+	DRC_REPLY_MAX = 400,
 	DRC_KEEP_US = 300000000, /* five minutes */
 };
 
+/* Two calls with equal keys are copies of one call. It is compared as bytes. */
 struct drc_key {
 	uint64_t client; /* hash of address and principal */
-	uint64_t args;   /* hash of the arguments */
+	/* Hash of the first SVC_SMALL_BYTES of the arguments. */
+	uint64_t args;
 	uint32_t args_len;
 	uint32_t xid;
 	uint32_t prog;
@@ -59,42 +62,48 @@ struct drc_key {
 };
 
 enum drc_state {
-	DRC_NEW,         /* not seen before: go on */
-	DRC_IN_PROGRESS, /* the first one is not answered yet */
-	DRC_DONE,        /* answered: drc_reply() has it */
-	DRC_RECOVERED,   /* was sent, not answered, before a restart */
+	DRC_NEW,         /* not seen before: the caller goes on with the call */
+	DRC_IN_PROGRESS, /* a former copy is not answered yet */
+	DRC_DONE,        /* answered: drc_reply() has the reply */
+	DRC_RECOVERED,   /* it was sent, and not answered, before a restart */
 };
 
 enum { DRC_STATES = DRC_RECOVERED + 1 };
 
 /*
- * Open or make the file at `path` (NULL: memory only) for `slots` entries.
- * A file of another version or size, or a damaged one, is begun anew. NULL
- * and errno on failure: ENOTSUP where the file would not be on a tmpfs, EPERM
- * where it is not ours alone, EWOULDBLOCK where another daemon has it.
+ * Opens or makes the file at `path` (NULL: memory only) for `slots` entries. A
+ * file of another version or size, or a damaged one, is begun anew. NULL and
+ * errno on failure: ENOTSUP where the file would not be on a tmpfs, EPERM where
+ * it is not ours alone, EWOULDBLOCK where another daemon has it, or what
+ * open(2), posix_fallocate(3) and mmap(2) say.
  */
 struct drc *drc_open(const char *path, unsigned slots);
+/* Closes the file, which stays for the next daemon; NULL is allowed. */
 void drc_close(struct drc *drc);
-/* Entries found in the file when it was opened. */
+/* Counts the entries that were found in the file when it was opened. */
 unsigned drc_recovered(const struct drc *drc);
 
-/* Look a call up and enter it where it is new or recovered. The entry is
- * NULL with DRC_NEW where all slots are in progress. `now_us` is of a clock
- * that goes on while the machine sleeps, and begins anew when it is booted. */
+/* Looks a call up, and enters it as in progress where it is new or recovered.
+ * With DRC_NEW `*entry` is NULL where all slots are in progress: then copies of
+ * the call will not be known. `now_us` is of a clock that goes on while the
+ * machine sleeps, and begins anew when it is booted. */
 enum drc_state drc_begin(struct drc *drc, const struct drc_key *key,
     uint64_t now_us, struct drc_entry **entry);
 
-/* The call's owner, while it is in progress. */
+/* The call's owner, which is the request, while it is in progress; NULL: it has
+ * none. */
 void drc_set_owner(struct drc *drc, struct drc_entry *e, void *owner);
 void *drc_owner(const struct drc *drc, const struct drc_entry *e);
 
+/* How the call went out to the server last, so that a daemon that comes after
+ * this one can repeat it in the same way. `at_us` is not kept. */
 void drc_set_sent(struct drc_entry *e, const struct upstream_sent *sent);
 void drc_get_sent(const struct drc_entry *e, struct upstream_sent *sent);
 
-/* The object that a change was about, as it was known when the change was
- * first sent. It is its handle that tells: file systems use the number of a
- * file that was removed again at once. SETATTR has the handle in its arguments,
- * so it is a version that tells. */
+/* The object that a change was about, as it was known when the change was first
+ * sent. The object's handle identifies it, because file systems use the number
+ * of a removed file again at once. SETATTR has the handle in its arguments, so
+ * for it the object's version is kept. */
 struct drc_object {
 	uint64_t key;    /* fh_key(), or SETATTR's ctime; 0: it was not known */
 	uint32_t nlink;  /* LINK: the file's names */
@@ -103,19 +112,22 @@ struct drc_object {
 void drc_set_object(struct drc_entry *e, const struct drc_object *object);
 struct drc_object drc_object(const struct drc_entry *e);
 
-/* Answered: keep `reply` (behind its XID). One too long to keep is
- * forgotten, and so is an unanswered one that is dropped. */
+/* Ends a call that is in progress: drc_finish() keeps its `reply`, the bytes
+ * behind the XID, or forgets a call whose reply is longer than DRC_REPLY_MAX;
+ * drc_drop() forgets it. `e` must not be used after either. */
 void drc_finish(struct drc *drc, struct drc_entry *e, const void *reply,
     size_t len, uint64_t now_us);
 void drc_drop(struct drc *drc, struct drc_entry *e);
+/* The reply of a call that is DRC_DONE; good until the next drc_begin(). */
 const void *drc_reply(const struct drc_entry *e, size_t *len);
 
-/* A daemon serves without its cache_dir: the files there know nothing of what
- * it answers, and the next daemon must be told so. */
+/* Notes that this daemon serves without its cache_dir. The files there then
+ * know nothing of what it answers, and the next daemon must be told so. */
 void drc_set_detached(struct drc *drc, bool detached);
 bool drc_detached(const struct drc *drc);
 
-/* The source ports of the connections, kept for the next start. */
+/* The source port of each connection to the server, kept for the next start; 0
+ * where none was noted. */
 uint16_t drc_port(const struct drc *drc, unsigned conn);
 void drc_set_port(struct drc *drc, unsigned conn, uint16_t port);
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Each section's path is looked at by two calls: MNT gives the handle of its
- * root, and GETATTR of that the fsid, to which the section then applies.
+ * root, and GETATTR of that the fsid, to which the section then applies. svc.c
+ * calls exports_poll() with each call of a client, since a look needs a
+ * credential, and svc_reply.c calls exports_refresh() with each mount. The
+ * outcome goes to the caches (caches_set_export()), where caches_policy() finds
+ * it.
  */
 #include "svc/exports.h"
 
@@ -33,8 +37,10 @@ struct export
 {
 	struct exports *ex;
 	const struct config_export *config;
-	bool known;      /* `fsid` is where its path led to last */
-	bool wanted;     /* it is to be looked at, again or at last */
+	/* `fsid` is the file system that its path led to last. */
+	bool known;
+	/* Its path is to be looked at, for the first time or again. */
+	bool wanted;
 	bool told;       /* the log says that a look failed */
 	uint64_t fsid;   /* while `known` */
 	uint64_t due_us; /* when to look, while `wanted` */
@@ -77,7 +83,8 @@ static void recall(struct export *e)
 	e->over = NULL;
 }
 
-/* After any change to a section. */
+/* Counts anew after any change to a section: when the next look is due, and
+ * whether some section's file system is not known. */
 static void update(struct exports *ex)
 {
 	ex->due_us = UINT64_MAX;
@@ -92,7 +99,8 @@ static void update(struct exports *ex)
 	}
 }
 
-/* The file systems are those of the caches, which may have forgotten them. */
+/* Recalls all sections after the caches were flushed: with them they forgot the
+ * file systems. */
 static void recall_all(struct exports *ex)
 {
 	ex->flushes = ex->caches->flushes;
@@ -135,8 +143,9 @@ struct exports *exports_new(struct fetch *fetch, struct caches *caches,
 	return NULL;
 }
 
-/* These calls are alone (upstream_request.alone): no client waits for one,
- * so each may be given up. */
+/* Gives up the looks under way, and the list. Their calls are alone
+ * (upstream_request.alone), so nobody else waits for one, and each can be given
+ * up. */
 static void drop_list(struct exports *ex)
 {
 	for (size_t i = 0; i < ex->n; i++)
@@ -210,6 +219,7 @@ static const struct export *strictest(const struct export *e)
 	return best;
 }
 
+/* Notes, and logs once, that a stricter section counts in place of this one. */
 static void overrule(struct export *e, const struct export *by)
 {
 	if (by && by != e->over)
@@ -219,8 +229,9 @@ static void overrule(struct export *e, const struct export *by)
 	e->over = by;
 }
 
-/* Replies tell the file system that an object is on, and not by which path
- * somebody came to it: so one section counts for all of it. */
+/* Lets the strictest section of each file system count for all of it: replies
+ * tell the file system that an object is on, and not by which path somebody
+ * came to it. False without memory. */
 static bool settle(struct exports *ex)
 {
 	bool kept = true;
@@ -256,7 +267,7 @@ static void fail(struct export *e)
 	update(e->ex);
 }
 
-/* The same, with a word in the log about the first of several. */
+/* The same, and logs the first of several failures. */
 static void fail_loudly(struct export *e, const char *what, unsigned status)
 {
 	if (!e->told)
@@ -267,6 +278,7 @@ static void fail_loudly(struct export *e, const char *what, unsigned status)
 	fail(e);
 }
 
+/* The look has shown which file system the section is about. */
 static void succeed(struct export *e, uint64_t fsid)
 {
 	if (e->told)
@@ -344,6 +356,8 @@ static void on_reply(struct owncall *c, enum reply_kind kind,
 		on_attributes(e, res);
 }
 
+/* Begins to look at a section's path with a client's credential, of which it
+ * keeps a copy; nothing where a look is under way. */
 static void look(struct export *e, const struct rpc_cred *cred)
 {
 	union nfs_args args = {

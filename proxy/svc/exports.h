@@ -25,18 +25,27 @@ struct exports;
 struct fetch;
 struct rpc_cred;
 
+/* Makes the list of a server's [export] sections; all three must outlive it. It
+ * knows at once what the caches know from before. NULL without memory. */
 struct exports *exports_new(struct fetch *fetch, struct caches *caches,
     const struct config_server *config);
+/* Frees it; NULL is allowed. fetch_free() must follow before the loop runs
+ * again. */
 void exports_free(struct exports *ex);
+/* Begins anew with the sections of another configuration. Without memory for
+ * them all file systems are treated as strict. */
 void exports_set_config(struct exports *ex, const struct config_server *config);
 
-/* A client calls: if some section's file system is not known, find out. */
+/* A client calls, so there is a credential: looks at the sections whose file
+ * system is not known, as far as they are due. Costs a comparison where none is
+ * due. */
 void exports_poll(
     struct exports *ex, const struct rpc_cred *cred, uint64_t now_us);
-/* A client mounts: file systems may have changed, so look again. */
+/* A client has mounted, so file systems may have changed: looks at all sections
+ * again. Until there is an answer, what was known counts. */
 void exports_refresh(struct exports *ex, const struct rpc_cred *cred);
-/* Whether it is known which file system the `i`th section is about; `*over`:
- * the path of the stricter section that counts in its place, NULL: none. */
+/* Whether it is known which file system the `i`th section is about. `*over`
+ * gets the path of the stricter section that counts in its place, or NULL. */
 bool exports_known(const struct exports *ex, size_t i, const char **over);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * MOUNTv3: which paths may be mounted, and under which flavors. Only paths of
- * the configuration are let through, and of flavors only AUTH_SYS is offered.
+ * MOUNTv3 (RFC 1813 section 5): which paths may be mounted, and under which
+ * flavors. Only paths of the configuration are let through, and of flavors only
+ * AUTH_SYS is offered. svc.c finds these rows by the procedure's number.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +18,8 @@ static void proc_null(struct svc_rqst *rqst)
 	svc_reply_accepted(rqst, SUCCESS);
 }
 
-/* While the server is away: what it answered this user before. */
+/* Answers a MNT while the server is away by what the server answered this user
+ * before, for as long as a right counts. False where there is nothing. */
 static bool mnt_offline(struct svc_rqst *rqst)
 {
 	struct asker who = svc_asker(rqst);
@@ -47,8 +49,9 @@ static void proc_mnt(struct svc_rqst *rqst)
 		svc_forward(rqst);
 }
 
-/* Offer AUTH_SYS and nothing else; where the server would not have it, the
- * export is of no use through the proxy. */
+/* Offers AUTH_SYS and nothing else. Where the server would not take it, the
+ * client gets MNT3ERR_ACCES, since the export is of no use through the proxy.
+ */
 static bool edit_mnt(struct svc_rqst *rqst, union nfs_res *res)
 {
 	static const char auth_sys[4] = {0, 0, 0, AUTH_SYS};
@@ -69,8 +72,9 @@ static bool edit_mnt(struct svc_rqst *rqst, union nfs_res *res)
 	return true;
 }
 
-/* List only what may be mounted. The kept links are moved together in the
- * record, which nobody else reads. */
+/* Lists only what may be mounted. The entries that stay are moved together in
+ * the server's reply; another request that joined the call finds the shorter
+ * list there, which is right for it, too. */
 static bool edit_export(struct svc_rqst *rqst, union nfs_res *res)
 {
 	mnt3_exports *list = &res->export_list.exports;

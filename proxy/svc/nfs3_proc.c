@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NFSv3 and NFSACL, one short function a procedure. */
+/* The rows of NFSv3 (RFC 1813 section 3) and NFSACL: for each procedure which
+ * function begins it (struct svc_proc), and the short functions that are needed
+ * for that. svc.c finds the row by the procedure's number. */
 #include "svc/svc_rqst.h"
 
 static uint32_t clamp(uint32_t value, uint32_t max)
@@ -7,13 +9,15 @@ static uint32_t clamp(uint32_t value, uint32_t max)
 	return value < max ? value : max;
 }
 
-/* Answered here: it asks whether the proxy lives. */
+/* NULL is answered here: a client asks by it whether the proxy lives, and the
+ * server may be away. */
 static void proc_null(struct svc_rqst *rqst)
 {
 	svc_reply_accepted(rqst, SUCCESS);
 }
 
-/* The server is asked for all bits, the client told of those it wants. */
+/* Asks the server for all bits, so that its reply covers whatever is asked
+ * later; edit_access() leaves the client the bits that it asked for. */
 static void forward_access(struct svc_rqst *rqst)
 {
 	union nfs_args all = rqst->args;
@@ -84,7 +88,8 @@ static void forward_readdirplus(struct svc_rqst *rqst)
 		svc_forward_args(rqst, &rqst->args);
 }
 
-/* Offer no sizes that the proxy does not carry. */
+/* Offers no sizes that the proxy does not carry: its records are bounded,
+ * whatever the server could do. False where nothing had to be changed. */
 static bool edit_fsinfo(struct svc_rqst *rqst, union nfs_res *res)
 {
 	FSINFO3resok *r = &res->fsinfo.FSINFO3res_u.resok;
@@ -163,7 +168,8 @@ const struct svc_proc nfs3_rows[] = {
 };
 
 const struct svc_proc nfsacl3_rows[] = {
-    /* The server's, too: a client asks by it whether there are ACLs. */
+    /* NULL of NFSACL goes to the server: a client asks by it whether there are
+     * ACLs. */
     [NFSACLPROC3_NULL] = {.call = svc_forward},
     [NFSACLPROC3_GETACL] = {.call = svc_answer,
 	.cached = cached_whole,

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One bound for what all clients hold, shared by those that want more. */
+/* One bound for what all clients hold, shared by those that want more. conn.c
+ * says by room_set() how much each connection holds, and reads on only while
+ * room_ask() lets it. Whoever is refused stands in a list; each of them asks
+ * again when somebody gives back, in turn, from a callback of the loop and
+ * never from within room_set(). */
 #include "svc/room.h"
 
 #include <assert.h>
@@ -26,8 +30,8 @@ static void stop_waiting(struct room *r, struct room_part *part)
 	part->waiting = false;
 }
 
-/* Each asks again, and goes to the end of the list where there is none for
- * it. */
+/* Has each of those that wait now ask again. One for which there is still no
+ * room goes to the end of the list, so that all of them get their turn. */
 static void on_wake(evutil_socket_t fd, short what, void *arg)
 {
 	struct room *r = arg;
@@ -75,6 +79,8 @@ void room_set(struct room *r, struct room_part *part, uint64_t bytes)
 	part->bytes = bytes;
 }
 
+/* The dynamic threshold of room.h. A part that holds nothing is never refused:
+ * nobody but itself would wake it. */
 bool room_ask(struct room *r, struct room_part *part)
 {
 	uint64_t left = 0;

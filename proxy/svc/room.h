@@ -21,17 +21,21 @@
 struct event_base;
 struct room;
 
-/* Lies in its owner; zeros at first. */
+/* What one connection holds. It lies in its owner, and is all zeros at first.
+ */
 struct room_part {
-	TAILQ_ENTRY(room_part) link; /* in the list of those that wait */
+	/* In the list of those that wait for room. */
+	TAILQ_ENTRY(room_part) link;
 	bool waiting;
 	uint64_t bytes;
-	void (*on_room)(struct room_part *part); /* it may ask again */
+	/* Called when it may ask again. */
+	void (*on_room)(struct room_part *part);
 };
 
-/* NULL and errno without memory. */
+/* Makes room for `limit_bytes` bytes on the loop `base`. NULL and errno without
+ * memory. */
 struct room *room_new(struct event_base *base, uint64_t limit_bytes);
-/* All parts have left. */
+/* Frees it; all parts must have left. NULL is allowed. */
 void room_free(struct room *r);
 
 /* Sets the bytes that a part holds now. */
@@ -39,13 +43,17 @@ void room_set(struct room *r, struct room_part *part, uint64_t bytes);
 /* Whether it may take more; else it waits, and on_room() is called once, from
  * the event loop, when others have given back something. */
 bool room_ask(struct room *r, struct room_part *part);
-/* It holds nothing and waits for nothing any more. */
+/* Says that the part holds nothing and waits for nothing any more. */
 void room_leave(struct room *r, struct room_part *part);
 
+/* Sets another limit. Parts that wait ask again when something is given back.
+ */
 void room_set_limit(struct room *r, uint64_t limit_bytes);
+/* The bytes that all parts hold together, and the limit. */
 uint64_t room_bytes(const struct room *r);
 uint64_t room_limit(const struct room *r);
-/* More than three quarters are taken: several want all that they can get. */
+/* Whether three quarters of the limit are taken: one part alone takes about
+ * half at most, so several want all that they can get. */
 bool room_is_short(const struct room *r);
 
 #endif

@@ -4,6 +4,11 @@
  * becomes of a record: decoded, refused for what is wrong with it, compared
  * with the calls that the duplicate request cache knows, and handed to its
  * procedure's row.
+ *
+ * conn.c calls svc_receive() for each record and svc_client_gone() when a
+ * connection closes. A record may be refused for its RPC header, its program,
+ * version or procedure, its credential, or its arguments, in this order; no
+ * cache is asked before all of these are right.
  */
 #include "svc/svc.h"
 
@@ -27,7 +32,9 @@ enum {
 	/* A client that was asked to wait longer than this may have given up:
 	 * soft mounts do, and so do users. */
 	CHANGE_LATE_US = 2000000,
-	/* More of them would keep clients from connecting again (clients.c). */
+	/* The most orphans while changes are still taken from their clients to
+	 * be held: with some more, clients.c admits no connection, and clients
+	 * could not come back. */
 	HELD_MAX = 2048,
 };
 
@@ -97,7 +104,8 @@ unsigned svc_orphans(const struct svc *svc)
 
 /* ---- without the server ----------------------------------------------- */
 
-/* Try one of those that wait again, with what is cached. */
+/* Tries one of the requests that wait again, which may now be answered from
+ * what is cached, however old. Returns whether there was one. */
 static bool retry_some(struct svc *svc)
 {
 	struct svc_rqst *rqst;
@@ -134,15 +142,17 @@ void svc_set_offline(struct svc *svc, bool offline)
 	svc->offline = offline;
 	svc->served_age_us = 0;
 	/* Begin at the head again after each, because an answer changes the
-	 * list. A request whose call others wait for can be answered after
-	 * those. */
+	 * list. A request whose call others wait for cannot be stopped before
+	 * these were answered. */
 	while (offline && retry_some(svc))
 		continue;
 }
 
 /* ---- requests --------------------------------------------------------- */
 
-/* Bytes that the reply may bring, as far as the arguments tell. */
+/* Returns an upper bound of the reply's bytes, as far as the arguments tell, so
+ * that its client is held to its share of memory before the reply is there
+ * (room.h). */
 static size_t expected_reply(const struct svc_rqst *rqst)
 {
 	uint32_t bytes = 0;
@@ -164,6 +174,8 @@ static const void *rqst_bytes(
 	return rqst->hold ? rec->data : rqst->small;
 }
 
+/* The procedure was found by nfs_proc_find(), so its number is within the
+ * table. */
 static const struct svc_proc *find_row(const struct nfs_proc *proc)
 {
 	switch (proc->prog) {
@@ -176,6 +188,8 @@ static const struct svc_proc *find_row(const struct nfs_proc *proc)
 	}
 }
 
+/* Counts and logs a call that is refused. Whoever can connect can send such
+ * calls, so the log lines are limited. */
 static void call_refused(
     struct svc_rqst *rqst, enum metrics_counter counter, const char *why)
 {
@@ -190,7 +204,8 @@ static void call_refused(
 		    rqst->call.vers, rqst->call.proc, suppressed, why);
 }
 
-/* The procedure's rows, or the error that RFC 5531 has for its absence. */
+/* Finds the procedure and its row; or replies with the error that RFC 5531
+ * section 9 has for its absence, and returns false. */
 static bool rqst_find_proc(struct svc_rqst *rqst)
 {
 	const struct rpc_call *c = &rqst->call;
@@ -218,6 +233,8 @@ static bool rqst_find_proc(struct svc_rqst *rqst)
 	return false;
 }
 
+/* Decodes the credential, or replies with an error and returns false. AUTH_NONE
+ * is carried, too; the server decides what it may do. */
 static bool rqst_authenticate(struct svc_rqst *rqst)
 {
 	const struct rpc_cred *cred = &rqst->call.cred;
@@ -237,6 +254,7 @@ static bool rqst_authenticate(struct svc_rqst *rqst)
 	return false;
 }
 
+/* Decodes the arguments, or replies GARBAGE_ARGS and returns false. */
 static bool rqst_decode_args(struct svc_rqst *rqst)
 {
 	if (!nfs_args_decode(rqst->proc, rqst->call.body.data,
@@ -266,8 +284,10 @@ static uint64_t principal_hash(const struct svc_rqst *rqst)
 
 /* ---- calls that come ---------------------------------------------------- */
 
-/* A copy of a call that is not answered yet: the first one's reply will do,
- * but it must find its way to the connection that the client has now. */
+/* Drops a copy of a call that is not answered yet, since the reply to the
+ * `first` one will do. That must find its way to the connection that the client
+ * has now: a client whose connection broke repeats its calls over the next one.
+ */
 static void rqst_is_copy(struct svc_rqst *rqst, struct svc_rqst *first)
 {
 	struct metrics *m = rqst->svc->p.metrics;
@@ -288,7 +308,10 @@ static void rqst_is_copy(struct svc_rqst *rqst, struct svc_rqst *first)
 	svc_rqst_end(rqst);
 }
 
-/* False where the duplicate request cache took care of the call. */
+/* Looks a change or a WRITE up among the calls that came before. False where
+ * the duplicate request cache took care of it. Of the arguments only the
+ * beginning is hashed, since those of a WRITE are long; its handle and offset
+ * are in there. */
 static bool rqst_check_drc(struct svc_rqst *rqst)
 {
 	const struct rpc_call *c = &rqst->call;
@@ -331,6 +354,8 @@ static bool rqst_check_drc(struct svc_rqst *rqst)
 	return true;
 }
 
+/* The checks that every call has to pass, then its row. The caches number the
+ * credential here, once for each call. */
 static void rqst_dispatch(struct svc_rqst *rqst)
 {
 	if (!rqst_find_proc(rqst) || !rqst_authenticate(rqst) ||
@@ -375,8 +400,9 @@ void svc_receive(
 	}
 }
 
-/* A WRITE that was sent: all that counts is when it is over. Its payload may
- * be large, so it goes now; the handle is what the caches must know. */
+/* Gives up the payload of a WRITE that was sent, which may be large. Only its
+ * end still counts, because the caches must know how long the file may change;
+ * for that they need its handle, which moves into the request. */
 static void write_abandon(struct svc_rqst *rqst)
 {
 	nfs3_fh *fh = &rqst->args.write.file;
@@ -390,7 +416,8 @@ static void write_abandon(struct svc_rqst *rqst)
 	fetch_abandon(&rqst->waiter);
 }
 
-/* The request's client is gone: forget it, or let it run its course. */
+/* Takes a request from a client that is gone. One that can be stopped is
+ * forgotten; a call that is on its way runs its course, as an orphan. */
 static void rqst_orphan(struct svc_rqst *rqst)
 {
 	if (svc_rqst_stop(rqst)) {
@@ -420,8 +447,8 @@ void svc_rqst_unhand(struct svc_rqst *rqst)
 	rqst_orphan(rqst);
 }
 
-/* For how long it has waited for a connection; a WRITE may do so until its file
- * is confirmed. */
+/* Returns for how long a request has waited for a connection to the server, in
+ * microseconds; a WRITE may wait so with the GETATTR that confirms its file. */
 static uint64_t waited_us(const struct svc_rqst *rqst, uint64_t now_us)
 {
 	if (rqst->wait == SVC_WAIT_LOOK)

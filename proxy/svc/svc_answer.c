@@ -29,8 +29,9 @@
 
 /* ---- from the server -------------------------------------------------- */
 
-/* Notes the object of a change. If the change was sent before a restart
- * already, `former` gets how: its XID, connection and times. */
+/* Notes the object of a change, for the case that its reply gets lost
+ * (doubt.h). If the change was sent by a former daemon, that noted the object,
+ * and `former` gets how the call went out: its XID, connection and times. */
 static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
 {
 	if (rqst->drc)
@@ -57,6 +58,8 @@ bool svc_is_patient(const struct svc_rqst *rqst)
 		   rqst->proc->proc == NFSPROC3_COMMIT);
 }
 
+/* Gives the call to fetch; `ops` hear of its reply. Where memory runs out, the
+ * client is told SYSTEM_ERR, and the request is over. */
 static void start(struct svc_rqst *rqst, const struct upstream_request *req,
     const union nfs_args *args, enum svc_wait wait, const struct fetch_ops *ops)
 {
@@ -71,6 +74,10 @@ static void start(struct svc_rqst *rqst, const struct upstream_request *req,
 	svc_reply_accepted(rqst, SYSTEM_ERR);
 }
 
+/* Sends the client's call, or has it wait for a call under way that brings as
+ * much. The order of the steps matters: a change is entered in svc_order.c
+ * before it can be sent, and a call that stands behind a change joins no other,
+ * since that may have been sent before the change. */
 static void forward(
     struct svc_rqst *rqst, struct xdr_view args, struct rbuf *hold)
 {
@@ -103,7 +110,9 @@ void svc_forward(struct svc_rqst *rqst)
 	forward(rqst, rqst->call.body, rqst->hold);
 }
 
-/* Encoded behind the copy of the record, which arguments point into. */
+/* Encodes arguments behind the copy of the record, into which the former ones
+ * still point. They fit: only WRITE has long arguments, and it never comes
+ * here. */
 static struct xdr_view encode(struct svc_rqst *rqst,
     const struct nfs_proc *proc, const union nfs_args *args)
 {
@@ -121,6 +130,9 @@ void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args)
 
 /* ---- what is missing to answer from the caches ------------------------- */
 
+/* Sends a call of our own that the request needs. It runs under the client's
+ * credential, so that the server grants it no more than it would grant the
+ * client. */
 static void ask(struct svc_rqst *rqst, uint32_t proc,
     const union nfs_args *args, const struct fetch_ops *ops)
 {
@@ -132,6 +144,9 @@ static void ask(struct svc_rqst *rqst, uint32_t proc,
 	start(rqst, &req, args, SVC_WAIT_ASKED, ops);
 }
 
+/* Learns the reply to such a call and tries the request's row again. An error
+ * or a malformed reply teaches nothing; then the row finds in `tried` that this
+ * way was gone, and takes another one. */
 static void asked(struct fetch_waiter *w, uint32_t proc,
     const union nfs_args *args, const struct upstream_result *up)
 {
@@ -159,7 +174,9 @@ static void asked(struct fetch_waiter *w, uint32_t proc,
 	svc_rqst_retry(rqst);
 }
 
-/* The handle stands first in the arguments of whatever is confirmed. */
+/* Arguments of the ACCESS that confirms an object. It asks for all rights, so
+ * that later calls need no other one; the handle stands first in all arguments.
+ */
 static union nfs_args confirm_args(const struct svc_rqst *rqst)
 {
 	return (union nfs_args){.access = {
@@ -168,6 +185,8 @@ static union nfs_args confirm_args(const struct svc_rqst *rqst)
 				}};
 }
 
+/* A look at a directory where a change might have come behind it (svc_order.c)
+ * counts as having come now, behind that change. */
 static void confirm_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
@@ -209,7 +228,8 @@ void svc_ask_attributes(struct svc_rqst *rqst)
 	ask(rqst, NFSPROC3_GETATTR, &args, &ops);
 }
 
-/* The end of a READ behind `rqst->have` bytes. */
+/* Arguments for the end of a READ, behind the `rqst->have` bytes that are
+ * there. */
 static union nfs_args rest_args(const struct svc_rqst *rqst)
 {
 	union nfs_args args = {.read = rqst->args.read};
@@ -244,6 +264,7 @@ static void read_rest(struct svc_rqst *rqst, uint32_t have)
 		ask(rqst, NFSPROC3_READ, &args, &rest_ops);
 }
 
+/* The disk has answered, or hangs (`late`): the caches decide again. */
 static void disk_on_ready(struct datacache_waiter *w)
 {
 	struct svc_rqst *rqst = container_of(w, struct svc_rqst, disk);
@@ -264,6 +285,8 @@ void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us)
 		svc->served_age_us = now_us - sent_us;
 }
 
+/* Replies from the caches. A confirmation that this request itself asked for
+ * spares no round trip, so it is not counted as one. */
 static void hit(struct svc_rqst *rqst, struct cached_answer *a)
 {
 	const struct svc_proc *row = rqst->row;
@@ -284,7 +307,7 @@ static void hit(struct svc_rqst *rqst, struct cached_answer *a)
 	free(a->list);
 }
 
-/* Once, however often the caches are asked. */
+/* Counts a miss once, however often the caches are asked for one request. */
 static void count_miss(const struct svc_rqst *rqst)
 {
 	if (rqst->joins == 0 &&
@@ -292,6 +315,8 @@ static void count_miss(const struct svc_rqst *rqst)
 		metrics_add(rqst->svc->p.metrics, rqst->row->misses, 1);
 }
 
+/* Asks the server for the client's call. The predictor hears of that once,
+ * before anything is sent. */
 static void miss(struct svc_rqst *rqst)
 {
 	count_miss(rqst);
@@ -303,8 +328,9 @@ static void miss(struct svc_rqst *rqst)
 		svc_forward(rqst);
 }
 
-/* Whether the caches must not answer it yet, for a change that is under way, or
- * about to come: it waits, or the server is asked. */
+/* Whether the caches must not answer the request yet, because of a change of
+ * its client that is under way, or may be about to come. Then it waits already,
+ * or the server is asked. */
 static bool stands_behind(struct svc_rqst *rqst)
 {
 	enum svc_order_verdict verdict = svc_order_look(rqst);

@@ -30,13 +30,15 @@
  * that comes later than this belongs to another one. */
 #define AGAIN_US UINT64_C(1000000)
 
+/* A number for a directory and a name in it. */
 static uint64_t name_of(const diropargs3 *where)
 {
 	return observe_absent(&where->dir, &where->name);
 }
 
-/* Whether the client is known to ask again as it should, or nothing else of it
- * is on trial. */
+/* Whether this client's exclusive create may be refused: the configuration has
+ * it so, and the client is known to ask again as it should, or is not known and
+ * has no other trial under way. */
 static bool may_refuse(
     const struct svc_client *client, const struct config_server *config)
 {
@@ -46,6 +48,8 @@ static bool may_refuse(
 		       client->refused == 0));
 }
 
+/* Refuses an exclusive create, and notes its name while the client is on trial.
+ */
 static void refuse(struct svc_rqst *rqst)
 {
 	struct svc_client *client = rqst->client;
@@ -57,8 +61,10 @@ static void refuse(struct svc_rqst *rqst)
 	svc_reply_status(rqst, NFS3ERR_NOTSUPP);
 }
 
-/* Learns from a client that asks again for a create that was refused how it
- * reacts. */
+/* Learns how the client reacts, which asks again for the create that was
+ * refused. A client that forgot O_EXCL is answered as by GUARDED, which gives
+ * it the error that it would have had; from then on none of its creates is
+ * refused. */
 static void asked_again(struct svc_rqst *rqst)
 {
 	struct svc_client *client = rqst->client;
@@ -79,6 +85,7 @@ static void asked_again(struct svc_rqst *rqst)
 	svc_forward_args(rqst, &rqst->args);
 }
 
+/* Whether the CREATE is about the name that was refused to this client last. */
 static bool was_refused(const struct svc_rqst *rqst)
 {
 	const struct svc_client *client = rqst->client;
@@ -87,8 +94,9 @@ static bool was_refused(const struct svc_rqst *rqst)
 	       client->refused == name_of(&rqst->args.create.where);
 }
 
-/* Whether this call went to the server before: it may have made the file, which
- * a guarded create would find to be somebody else's. */
+/* Whether a former daemon sent this call to the server. It may have made the
+ * file then, which a guarded create would take for somebody else's; only the
+ * verifier tells the server better (RFC 1813 section 3.3.8). */
 static bool was_sent(const struct svc_rqst *rqst)
 {
 	struct upstream_sent sent = {0};

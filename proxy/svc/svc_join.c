@@ -3,13 +3,20 @@
  * Requests that find on its way what they want: they wait for it, and then
  * look into the caches again, under the same rules as ever. So an answer to
  * one credential's call never reaches another but under a grant of its own.
- * In strict mode nothing that was sent before a request may answer it.
+ * In strict mode nothing that was sent before a request may answer it, so
+ * nothing is joined there.
  *
- * What is waited for: ACCESS of the object, for GETATTR and ACCESS; ACCESS or
- * READDIRPLUS of the directory, the same LOOKUP, or ACCESS of the file that the
- * name is thought to be, for LOOKUP; READ with the first byte that is missing,
- * for READ; READDIRPLUS for listings. At most eight calls in turn, or 64 pieces
- * of a file.
+ * A request waits for these calls:
+ *
+ *	GETATTR, ACCESS   ACCESS of the object
+ *	LOOKUP            ACCESS or READDIRPLUS of the directory, the same
+ *	                  LOOKUP, or ACCESS of the file that the name is
+ *	                  thought to be
+ *	READ              READ with the first byte that is missing
+ *	READDIR(PLUS)     READDIRPLUS of the directory
+ *
+ * It waits for at most eight calls in turn, or for 64 pieces of a file.
+ * svc_answer.c comes here before it asks the server.
  */
 #include "cache/known.h"
 #include "base/uint.h"
@@ -17,8 +24,9 @@
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
 
-/* How many calls a request may wait for, one after the other: some pages of
- * a listing, the directory, then the file. Behind them it asks by itself. */
+/* How many calls a request may wait for, one after the other: some pages of a
+ * listing, the directory, then the file. After that it asks by itself, so that
+ * no client waits on and on for calls that bring something else. */
 enum {
 	JOINS_MAX = 8,
 	/* A client asks for a megabyte at most, a piece is 16 KiB or so. */
@@ -32,14 +40,17 @@ static void on_done(struct fetch_watch *w)
 	svc_rqst_retry(rqst);
 }
 
+/* Waits for a call of `proc` about the object with this key, under the
+ * credential of the request; of a READ, for one with the first byte that is
+ * missing. False where there is none. */
 static bool watch(
     struct svc_rqst *rqst, uint64_t key, uint32_t proc, bool range)
 {
 	struct fetch_about a = {
 	    .object = key, .proc = proc, .cred = rqst->cred_id};
 
-	/* Wait for the first byte that is missing. The bytes that follow may
-	 * come in another piece, for which the request then waits. */
+	/* The bytes that follow may come in another piece, for which the
+	 * request then waits. */
 	if (range) {
 		a.from = rqst->args.read.offset + rqst->have;
 		a.to = a.from + 1;
@@ -48,7 +59,7 @@ static bool watch(
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
-/* Wait for the same LOOKUP, if it was asked ahead. */
+/* Waits for the same LOOKUP, if it was sent ahead. */
 static bool watch_name(struct svc_rqst *rqst)
 {
 	struct fetch_about a =
@@ -58,8 +69,8 @@ static bool watch_name(struct svc_rqst *rqst)
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
-/* Whether the last reply about the node is too old, so that another one
- * would help. */
+/* Whether the last confirmation of the node is too old for this request, so
+ * that another one would help. */
 static bool stale(const struct svc_rqst *rqst, struct node *node)
 {
 	struct asker who = svc_asker(rqst);
@@ -69,8 +80,9 @@ static bool stale(const struct svc_rqst *rqst, struct node *node)
 	return !known_fresh(&k);
 }
 
-/* Wait for a call about the directory, or about the file to which the name
- * is thought to lead. */
+/* Waits for a call about the directory, or about the file to which the name is
+ * thought to lead. A READDIRPLUS helps where it would bring the name, or
+ * confirm its absence or its file. */
 static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 {
 	struct named to =
@@ -99,6 +111,7 @@ static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 	return watch(rqst, fh_key(&fh), NFSPROC3_ACCESS, false);
 }
 
+/* Waits for whatever under way would help; see the table above. */
 static bool watch_any(struct svc_rqst *rqst, struct node *node)
 {
 	uint64_t key = fh_key(&rqst->args.object);
@@ -171,8 +184,8 @@ bool svc_join_confirm(struct svc_rqst *rqst)
 	       joined(rqst);
 }
 
-/* Whether a complete listing, which is not there, would say that the name is
- * absent: known_absence(). */
+/* Whether a complete listing would say that the name is absent
+ * (known_absence()), and there is none yet. */
 static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
 {
 	struct caches *c = rqst->svc->p.caches;
@@ -187,8 +200,8 @@ static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
 }
 
 /* Asks the farm for the data or listing that the call lacks, if that may be
- * shared at all. Attributes never are: so names are answered from a listing
- * only where they are absent. */
+ * shared at all. Machines never share attributes, so a listing of theirs can
+ * answer a LOOKUP only where the name is absent. */
 static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 {
 	struct farm_server *farm = rqst->svc->p.farm;

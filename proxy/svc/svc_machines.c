@@ -25,13 +25,16 @@
 #define KEEP_US UINT64_C(3600000000)
 #define NEW_US  UINT64_C(120000000)
 
+/* Whether a bit has never been given away, or may be taken from a machine that
+ * has been without a connection for KEEP_US. */
 static bool is_free(const struct svc_machine *m, uint64_t now_us)
 {
 	return m->gone_us == 0 ||
 	       (m->connections == 0 && m->gone_us + KEEP_US < now_us);
 }
 
-/* Its own, or one that is free, that of the longest absence first; or NULL. */
+/* Returns the machine's own entry, or else a free one, that of the longest
+ * absence first; NULL where there is none. */
 static struct svc_machine *find(
     struct svc *svc, uint64_t address_hash, uint64_t now_us)
 {
@@ -48,6 +51,8 @@ static struct svc_machine *find(
 	return best;
 }
 
+/* Gives the client its machine's bit; false where all are taken. A machine that
+ * had no connection counts as new for NEW_US. */
 static bool enter(struct svc *svc, struct svc_client *client, uint64_t now_us)
 {
 	struct svc_machine *m = find(svc, client->address_hash, now_us);

@@ -45,10 +45,10 @@
 
 enum {
 	HASH_SIZE = 1024, /* a power of two */
-	/* So many keys are compared for a call: more than one connection's
-	 * calls have in one directory. */
+	/* The most keys that are compared for a call: more than the calls of
+	 * one connection can have in one directory. */
 	LOOK_MAX = 256,
-	/* So long a call waits for a change that came before it. */
+	/* For so long a call waits for a change that came before it. */
 	WAIT_MAX_US = 2000000,
 	/* The key of the room in a file system, which FSSTAT asks for and every
 	 * change touches. */
@@ -56,16 +56,18 @@ enum {
 	SILLY_SIZE = 256, /* a power of two */
 };
 
-/* Files that a client has unlinked while they were open, in one directory. */
+/* Counts the files that a client has renamed to ".nfs..." in one directory, and
+ * not removed yet. */
 struct silly {
-	uint64_t dir; /* client_key(); the last one that needed this place */
+	/* client_key() of the directory that needed this place last. */
+	uint64_t dir;
 	unsigned files;
 };
 
 struct svc_order {
 	uint64_t seed;
-	unsigned n; /* changes that are not answered; most often none */
-	struct svc_rqsts waited; /* those of them that others wait for */
+	unsigned n; /* changes that are not answered yet; most often none */
+	struct svc_rqsts waited; /* the changes that others wait for */
 	struct svc_order_keys keys[HASH_SIZE];
 	struct silly silly[SILLY_SIZE];
 	unsigned nsilly; /* files in all of them; most often none */
@@ -87,7 +89,9 @@ void svc_order_free(struct svc_order *o)
 
 /* ---- what calls are about ---------------------------------------------- */
 
-/* A key of this client's alone. */
+/* Makes a key that is this client's alone: another client's calls wait for no
+ * change of it, since no server orders them either. Seeded, so that nobody can
+ * choose keys that meet in one place of the table. */
 static uint64_t client_key(const struct svc_rqst *rqst, uint64_t key)
 {
 	return XXH3_64bits_withSeed(&key, sizeof(key),
@@ -100,7 +104,8 @@ static uint64_t name_key(const diropargs3 *where)
 	    where->name.data, where->name.len, fh_key(&where->dir));
 }
 
-/* The key of what the name leads to, as far as is known; 0: nothing. */
+/* Returns the key of the object that the name leads to; 0 where nobody knows
+ * it. */
 static uint64_t child_key(const struct svc_rqst *rqst, const diropargs3 *where)
 {
 	const struct caches *c = rqst->svc->p.caches;
@@ -111,6 +116,7 @@ static uint64_t child_key(const struct svc_rqst *rqst, const diropargs3 *where)
 	return child ? node_key(child) : 0;
 }
 
+/* Enters one thing that the change touches. */
 static void enter_key(struct svc_rqst *rqst, uint64_t key)
 {
 	struct svc_order_key *k = &rqst->order.keys[rqst->order.n++];
@@ -121,6 +127,8 @@ static void enter_key(struct svc_rqst *rqst, uint64_t key)
 	LIST_INSERT_HEAD(&o->keys[k->key & (HASH_SIZE - 1)], k, link);
 }
 
+/* Enters a name that the change touches, with its directory and the object that
+ * it leads to, as far as that is known. */
 static void enter_name(struct svc_rqst *rqst, const diropargs3 *where)
 {
 	uint64_t child = child_key(rqst, where);
@@ -147,7 +155,7 @@ void svc_order_enter(struct svc_rqst *rqst)
 	if (rqst->proc->prog != NFS_PROGRAM ||
 	    rqst->proc->proc == NFSPROC3_SETATTR)
 		return;
-	/* The name stands first in all others. */
+	/* The directory and name stand first in the arguments of all others. */
 	enter_name(rqst, rqst->proc->proc == NFSPROC3_LINK ? &args->link.link
 							   : &args->dirop);
 	if (rqst->proc->proc == NFSPROC3_RENAME)
@@ -162,7 +170,9 @@ static bool is_silly_name(const nfs3_name *name)
 	return name->len > len && memcmp(name->data, begin, len) == 0;
 }
 
-/* The change was answered: a file may be one, or may have been one. */
+/* Counts the files that Linux has unlinked while they were open: a RENAME to
+ * such a name adds one, a REMOVE of such a name that succeeded, or found none,
+ * takes one off. */
 static void silly_note(struct svc_rqst *rqst)
 {
 	bool renamed = rqst->proc->proc == NFSPROC3_RENAME;
@@ -207,13 +217,16 @@ void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind)
 	fetch_take_watches(&rqst->order.behind, behind);
 }
 
-/* Whether the change is on its way to a server that is not silent. */
+/* Whether the change is on its way, and the server not silent: only such a
+ * change is worth waiting for. */
 static bool is_moving(const struct svc_rqst *change, uint64_t now_us)
 {
 	return change->wait == SVC_WAIT_REPLY &&
 	       upstream_call_is_moving(fetch_call(&change->waiter), now_us);
 }
 
+/* Whether a call may still wait for the change, which it does for WAIT_MAX_US
+ * from when the change came. */
 static bool may_wait(const struct svc_rqst *change, uint64_t now_us)
 {
 	return now_us < change->received_us + WAIT_MAX_US &&
@@ -234,8 +247,9 @@ void svc_order_expire(struct svc *svc, uint64_t now_us)
 
 /* ---- those behind them --------------------------------------------------- */
 
-/* Of this client's changes that came before the request and touch this, the
- * last one that is on its way; to a server that may be `silent`. */
+/* Returns, of the changes of the request's client that came before it and touch
+ * this key, the last one that is on its way; NULL where there is none. With
+ * `silent`, the server may be silent. */
 static struct svc_rqst *change_of(
     const struct svc_rqst *rqst, uint64_t key, bool silent)
 {
@@ -254,8 +268,9 @@ static struct svc_rqst *change_of(
 	return NULL;
 }
 
-/* A name is touched by changes of that name, and not by others in its
- * directory, where names have one spelling. */
+/* The same for a name. Changes of other names in its directory do not touch it,
+ * where names have one spelling; where case may not count, the whole directory
+ * does. */
 static struct svc_rqst *change_of_name(
     const struct svc_rqst *rqst, const diropargs3 *where, bool silent)
 {
@@ -272,6 +287,9 @@ static struct svc_rqst *change_of_name(
 	return child != 0 ? change_of(rqst, child, silent) : NULL;
 }
 
+/* Returns the change that the request has to come behind; NULL: none. Changes
+ * of other clients, and calls about what no change can change, come behind
+ * nothing. */
 static struct svc_rqst *change_before(const struct svc_rqst *rqst, bool silent)
 {
 	const union nfs_args *args = &rqst->args;
@@ -305,6 +323,8 @@ const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst)
 	return change ? fetch_call(&change->waiter) : NULL;
 }
 
+/* In strict mode every answer is confirmed anyway, so a call is sent behind the
+ * change instead of waiting for its reply. */
 static bool is_strict(const struct svc_rqst *rqst)
 {
 	struct caches *c = rqst->svc->p.caches;

@@ -20,15 +20,17 @@
 #include "svc/svc_rqst.h"
 
 /*
- * A READ whose reply takes less than this on the wire is no burden to others.
+ * A READ whose reply takes less than these microseconds on the wire is no
+ * burden.
  */
 #define SPLIT_US 20000
 
 /*
- * So much of the link's time a piece may take: a small call waits for two of
- * them at most. But each costs some 200 bytes of headers on the wire, 1.2% of
- * 16 KiB, which is the least. And it should lie in a small receive buffer with
- * its headers, since a piece keeps its buffer until the last one has come.
+ * The microseconds of the link's time that a piece may take: a small call waits
+ * for two of them at most. But each costs some 200 bytes of headers on the
+ * wire, 1.2% of 16 KiB, which is the least. And it should lie in a small
+ * receive buffer with its headers, since a piece keeps its buffer until the
+ * last one has come.
  */
 #define PIECE_US 20000
 enum {
@@ -41,7 +43,7 @@ enum {
 /* Time that the server may take to think without the link running dry. */
 #define SLACK_US 10000
 
-/* Under way at most while the rate is not known any more. */
+/* Pieces under way at most while the rate is not known any more. */
 enum { PIECES_UNKNOWN = 4 };
 
 /*
@@ -86,14 +88,15 @@ struct svc_split {
 	uint32_t unit;
 	unsigned n;
 	unsigned sent;
-	unsigned end; /* those from here on are behind the end of the file */
+	unsigned end; /* pieces from here on lie behind the end of the file */
 	unsigned under_way;
 	uint64_t begun_us;
 	bool queued; /* pieces are to be sent */
-	bool rest;   /* the request's row is to be tried again, instead of an
-			answer */
-	bool bad;    /* the pieces do not fit */
-	bool over;   /* no more will be sent */
+	/* For svc_pieces_rest(): the request's row is tried again when all is
+	 * there, instead of an answer. */
+	bool rest;
+	bool bad;  /* the pieces are not of one version, or one failed */
+	bool over; /* no more will be sent */
 	bool attr_known;
 	fattr3 attr; /* of the piece that came last */
 	char fh[NFS3_FHSIZE_MAX];
@@ -205,8 +208,9 @@ static void split_unqueue(struct svc_split *sp)
 	sp->queued = false;
 }
 
-/* No more is sent; those who watch hear. Calls under way run their course: the
- * link carries their replies in any case, and the caches learn of them. */
+/* Sends no more pieces, and tells those who watch. Calls under way run their
+ * course, because the link carries their replies in any case. One more is
+ * counted meanwhile, lest a watcher that is called from here free the split. */
 static void split_end(struct svc_split *sp)
 {
 	split_unqueue(sp);
@@ -290,7 +294,8 @@ static void split_retry(struct svc_split *sp)
 	svc_rqst_retry(rqst);
 }
 
-/* Tell the client, if it is still there. `p` came last. */
+/* Answers the client, if it is still there, or tries its row again. `p` came
+ * last. */
 static void split_answer(struct svc_split *sp, const struct svc_piece *p,
     const struct upstream_result *up)
 {
@@ -337,7 +342,8 @@ static bool file_firm(
 	return node && attrcache_firm(ac, node, sent_us);
 }
 
-/* All must show one version of the file. After learn_reply(). */
+/* Compares the version that a piece shows with that of the others; called after
+ * learn_reply(), which may have found out that the version is not firm. */
 static void split_compare(
     struct svc_split *sp, const post_op_attr *attr, uint64_t sent_us)
 {
@@ -377,8 +383,8 @@ static void piece_keep(
 	p->hold = rbuf_ref(up->rec->buf);
 }
 
-/* Tell the caches, and keep the bytes where they are wanted. `res` may be
- * NULL. */
+/* Tells the caches of a piece, and keeps its bytes where they are wanted. `res`
+ * is NULL where the reply has no results. */
 static void piece_take(struct svc_piece *p, const union nfs_res *res,
     const struct upstream_result *up)
 {
@@ -457,7 +463,7 @@ static bool piece_send(struct svc_piece *p)
 	    p->encoded, sizeof(p->encoded));
 }
 
-/* Out of memory: those that are under way end it, or it ends now. */
+/* Memory ran out: the pieces under way end the split, or it ends now. */
 static void split_fail(struct svc_split *sp)
 {
 	sp->bad = true;

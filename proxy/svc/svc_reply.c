@@ -2,6 +2,12 @@
 /*
  * Replies to clients: with results that the proxy encodes itself, with errors,
  * or with the server's reply as it came, which is passed on by reference.
+ * Whatever answers a request ends here: the reply is counted, kept for copies
+ * of the call (drc.h), sent, shown to the predictor, and the request freed, in
+ * this order.
+ *
+ * This file also takes the server's reply to a client's own call: it is checked
+ * (reply.h), learned (learn.h), edited where a row wants that, and sent on.
  */
 #include <arpa/inet.h>
 #include <stdlib.h>
@@ -19,12 +25,14 @@
 #include "svc/svc_rqst.h"
 #include "upstream/reply.h"
 
-/* A record that fills less than this part of its buffer is copied, unless it
- * needed a large one. */
+/* A reply that fills less than this part of its receive buffer is copied, so
+ * that it does not keep the whole buffer until the client takes it. */
 enum { BUFFER_SHARE = 16 };
 
 /* ---- replies ---------------------------------------------------------- */
 
+/* Counts a reply. One that went out at once reads the clock only now and then
+ * (struct metrics_call). */
 static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 {
 	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
@@ -41,6 +49,7 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	    rqst->call.proc, &mc);
 }
 
+/* Makes of a request what the predictor sees of a call. */
 static struct observe_call observed(const struct svc_rqst *rqst)
 {
 	return (struct observe_call){.proc = rqst->proc,
@@ -52,8 +61,8 @@ static struct observe_call observed(const struct svc_rqst *rqst)
 	    .received_us = rqst->received_us};
 }
 
-/* Tell the predictor, after the reply was queued: a client never waits for a
- * prediction. */
+/* Shows the call to the predictor after the reply was queued, so that a client
+ * never waits for a prediction. */
 static void rqst_observe(struct svc_rqst *rqst, size_t bytes)
 {
 	struct observe_call call;
@@ -126,7 +135,8 @@ void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
 	svc_rqst_end(rqst);
 }
 
-/* Replies are encoded with their XID, which svc_reply_bytes() puts in again. */
+/* Drops the XID of an encoded reply, which svc_reply_bytes() puts in again: the
+ * duplicate request cache keeps replies without it. */
 static void reply_encoded(
     struct svc_rqst *rqst, const void *buf, size_t len, bool error)
 {
@@ -163,7 +173,7 @@ void svc_reply_mismatch(struct svc_rqst *rqst)
 	reply_encoded(rqst, buf, len, true);
 }
 
-/* Room for a reply's header and its results. */
+/* Returns how many bytes a reply takes at most, with its header. */
 static size_t result_room(const union nfs_res *res, const struct nfs_proc *proc)
 {
 	size_t list = 0;
@@ -200,7 +210,8 @@ void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res)
 	head =
 	    rpc_reply_encode_accepted(rqst->call.xid, SUCCESS, 0, 0, buf, size);
 	body = nfs_res_encode(rqst->proc, res, buf + head, size - head);
-	/* Results that cannot be carried are no results that are empty. */
+	/* Results that nfs_res_encode() cannot carry must not pass for empty
+	 * ones. */
 	if (body > 0)
 		reply_encoded(rqst, buf, head + body, error);
 	else
@@ -230,6 +241,8 @@ void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status)
 
 /* ---- the server's answer ---------------------------------------------- */
 
+/* The server's reply to a client's call is malformed. The client gets an error,
+ * and not bytes that may confuse it. */
 static void reply_bad(struct svc_rqst *rqst)
 {
 	struct svc *svc = rqst->svc;
@@ -245,6 +258,8 @@ static void reply_bad(struct svc_rqst *rqst)
 	svc_reply_status(rqst, NFS3ERR_IO);
 }
 
+/* Whether the server's reply is copied, instead of keeping its receive buffer.
+ */
 static bool relay_copies(const struct record *rec)
 {
 	return rec->len <= SVC_SMALL_BYTES ||
@@ -252,7 +267,8 @@ static bool relay_copies(const struct record *rec)
 		   rec->len < RBUF_SMALL);
 }
 
-/* Pass the reply on as it came, large ones by reference. */
+/* Passes the server's reply on as it came, with the client's XID; a large one
+ * by reference. */
 static void rqst_relay(
     struct svc_rqst *rqst, const struct record *rec, bool error)
 {
@@ -274,6 +290,8 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
+/* Gives the reply to the caches before the client gets it, so that the client's
+ * next call finds what this one changed. */
 static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
     const struct upstream_result *up)
 {
@@ -291,8 +309,8 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	if (rqst->proc->prog == MOUNT_PROGRAM &&
 	    rqst->proc->proc == MOUNTPROC3_MNT)
 		l.cred_key = &key;
-	/* A reply to a call that was sent before the caches last answered does
-	 * not confirm what they answered. */
+	/* A reply to a call that was sent before the caches last answered while
+	 * offline does not confirm what they answered then. */
 	l.told = up->sent_us > rqst->svc->served_us;
 	l.res = res;
 	l.body = &up->rpc->body;
@@ -321,6 +339,7 @@ static void reply_results(
 		rqst_relay(rqst, up->rec, status && res->status != NFS3_OK);
 }
 
+/* The server's reply to a client's own call came, or none ever will. */
 static void rqst_on_reply(
     struct fetch_waiter *w, const struct upstream_result *up)
 {
@@ -351,6 +370,8 @@ static void rqst_on_reply(
 	}
 }
 
+/* Notes how a change goes out before it does, so that a daemon which comes
+ * after a kill can repeat it in the same way. */
 static void rqst_on_send(
     struct fetch_waiter *w, const struct upstream_sent *sent)
 {

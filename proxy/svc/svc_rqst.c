@@ -2,7 +2,10 @@
 /*
  * The life of a request: whose it is, what it waits for, and how it ends. A
  * request is in its client's list, or among the orphans of svc once the client
- * is gone and a call of it runs its course.
+ * is gone and a call of it runs its course; and in svc.waiting while the server
+ * is to answer it. svc.c makes requests, and the other files of the folder move
+ * and end them by the functions here alone, so these lists and the client's
+ * counts stay right.
  */
 #include "svc/svc_rqst.h"
 
@@ -15,6 +18,8 @@
 #include "link/linkest.h"
 #include "svc/svc_pieces.h"
 
+/* Puts the request into its client's list, or among the orphans, and counts it.
+ */
 static void rqst_enter(struct svc_rqst *rqst, struct svc_client *client)
 {
 	rqst->client = client;
@@ -42,7 +47,7 @@ static void rqst_leave(struct svc_rqst *rqst)
 struct svc_rqst *svc_rqst_new(
     struct svc *svc, struct svc_client *client, const struct record *rec)
 {
-	/* Twice: the record, and arguments edited from it. */
+	/* Room for the record, and for arguments that are edited from it. */
 	struct svc_rqst *rqst = malloc(sizeof(*rqst) + 2 * SVC_SMALL_BYTES);
 
 	if (!rqst)
@@ -101,6 +106,8 @@ void svc_rqst_move(struct svc_rqst *rqst, struct svc_client *client)
 
 /* ---- waiting ---------------------------------------------------------- */
 
+/* Whether only the server's answer ends such a wait. Nobody counts a request as
+ * waiting for the server that waits for the disk, or is held for its client. */
 static bool needs_server(enum svc_wait wait)
 {
 	return wait != SVC_WAIT_NONE && wait != SVC_WAIT_DISK &&

@@ -43,22 +43,27 @@ enum {
 	/* A record up to this size is copied, so that it does not keep a
 	 * large buffer; also the room for edited arguments. */
 	SVC_SMALL_BYTES = 1024,
-	/* Two names, with their directories and objects, and all of it. */
+	/* Keys of the change that touches most, a RENAME: two directories, two
+	 * names, the two objects that these lead to, and the room of the file
+	 * system. */
 	SVC_ORDER_KEYS = 7,
 };
 
-/* A machine that has a bit in struct node. */
+/* A machine that has a bit in struct node; its place in svc.machines is the
+ * number of the bit. */
 struct svc_machine {
 	uint64_t address_hash;
 	unsigned connections;
 	uint64_t new_until_us; /* as in struct svc_client */
-	uint64_t gone_us; /* when it had one last; 0: the bit is nobody's */
+	/* When it last had a connection; 0: the bit is nobody's. */
+	uint64_t gone_us;
 };
 
 struct svc {
 	struct svc_params p;
-	struct svc_rqsts orphans; /* their clients are gone */
-	struct svc_rqsts waiting; /* for the server */
+	struct svc_rqsts orphans; /* requests whose clients are gone */
+	/* Requests that wait for the server, the latest first. */
+	struct svc_rqsts waiting;
 	unsigned norphans;
 	struct exports *exports;
 	struct svc_pieces *pieces;
@@ -72,6 +77,8 @@ struct svc {
 	uint64_t received;     /* requests, until now */
 	uint64_t upload_bytes; /* arguments of those that wait */
 	bool offline;
+	/* The age of the oldest confirmation that an answer rested on while
+	 * offline, in microseconds; 0: none did. */
 	uint64_t served_age_us;
 	uint64_t served_us; /* when the caches last answered while offline */
 	struct log_limit bad_call;
@@ -82,18 +89,27 @@ struct svc {
 	struct log_limit crowded;
 };
 
-/* The event that a request waits for. */
+/* The event that a request waits for; svc_rqst_wait() sets it. */
 enum svc_wait {
 	SVC_WAIT_NONE,
-	SVC_WAIT_REPLY,  /* the server's, to its call as it is */
-	SVC_WAIT_ASKED,  /* the server's, to a call that it made necessary */
-	SVC_WAIT_PIECES, /* the pieces of its data, or of the end of that */
-	SVC_WAIT_JOINED, /* a call that was under way already */
-	SVC_WAIT_CHANGE, /* a change that its client had sent before */
-	SVC_WAIT_DISK,   /* the cache's */
-	SVC_WAIT_LOOK,   /* doubt.c, before its change is repeated */
-	SVC_WAIT_CLIENT, /* its client, with a change in doubt */
-	SVC_WAIT_END,    /* a WRITE whose client is gone: to be over */
+	SVC_WAIT_REPLY, /* the server's reply to the client's own call */
+	/* The server's reply to a call of ours that the request made necessary.
+	 */
+	SVC_WAIT_ASKED,
+	/* Pieces of a long READ, or of its end (svc_pieces.h). */
+	SVC_WAIT_PIECES,
+	/* Somebody else's call that will bring what it wants (svc_join.c). */
+	SVC_WAIT_JOINED,
+	/* A change that its client sent before it (svc_order.c). */
+	SVC_WAIT_CHANGE,
+	SVC_WAIT_DISK, /* the disk of the data cache */
+	/* A look at the server by doubt.c, before its change is repeated. */
+	SVC_WAIT_LOOK,
+	/* Its client: a change in doubt is held until somebody asks again. */
+	SVC_WAIT_CLIENT,
+	/* A WRITE whose client is gone: nothing but its end, since the caches
+	 * must know when the file changes no more. */
+	SVC_WAIT_END,
 };
 
 /* Things that were tried for a request: once is enough. */
@@ -109,7 +125,8 @@ enum svc_tried {
 				  directory was asked for */
 };
 
-/* Something that a change touches. */
+/* Something that a change touches, by its number: a directory, a name, an
+ * object or the room of a file system. It hangs in svc_order.c's table. */
 struct svc_order_key {
 	LIST_ENTRY(svc_order_key) link;
 	uint64_t key;
@@ -118,68 +135,87 @@ struct svc_order_key {
 
 LIST_HEAD(svc_order_keys, svc_order_key);
 
-/* A change's place in svc_order.c; all 0 for other requests. */
+/* A change's place in svc_order.c; all zeros for other requests. */
 struct svc_ordered {
 	struct svc_order_key keys[SVC_ORDER_KEYS];
 	unsigned n;  /* keys; 0: it has none */
 	bool waited; /* somebody waited for it */
 	LIST_ENTRY(svc_rqst) waited_link;
-	struct fetch_watches behind; /* those that still wait */
+	struct fetch_watches behind; /* the requests that wait for it now */
 };
 
 struct svc_rqst {
 	struct svc *svc;
-	struct svc_client *client;      /* NULL once it is gone */
-	LIST_ENTRY(svc_rqst) link;      /* in the client's, or svc's, list */
-	LIST_ENTRY(svc_rqst) wait_link; /* while it waits for the server */
+	struct svc_client *client; /* NULL once it is gone */
+	LIST_ENTRY(svc_rqst) link; /* in the client's, or svc's, list */
+	/* In svc.waiting, while it waits for the server. */
+	LIST_ENTRY(svc_rqst) wait_link;
 	struct rpc_call call;
-	struct rpc_auth_sys auth; /* where call.cred is AUTH_SYS */
+	struct rpc_auth_sys auth; /* decoded, where call.cred is AUTH_SYS */
 	const struct nfs_proc *proc;
 	const struct svc_proc *row;
-	union nfs_args args; /* views into the record */
+	union nfs_args args; /* decoded; views into the record */
 	struct rbuf *hold;   /* keeps the record; NULL where it was copied */
 	struct drc_entry *drc;
-	struct drc_object object; /* of a change, when it was first sent */
+	/* The change's object as it was known when the change was first sent
+	 * (doubt.h). */
+	struct drc_object object;
 	enum svc_wait wait;
-	unsigned tried;               /* enum svc_tried */
-	struct fetch_waiter waiter;   /* REPLY, ASKED; LOOK, CLIENT: held */
+	unsigned tried; /* enum svc_tried */
+	/* While `wait` is REPLY or ASKED; while LOOK or CLIENT its call is
+	 * held. */
+	struct fetch_waiter waiter;
 	struct svc_split *split;      /* PIECES */
 	struct fetch_watch watch;     /* JOINED, CHANGE */
 	struct datacache_waiter disk; /* DISK */
 	struct look *look;            /* LOOK */
-	uint64_t held_us;             /* CLIENT: since when */
+	uint64_t held_us;             /* since when it is held, while CLIENT */
 	uint32_t cred_id;             /* caches_cred() */
 	struct machine machine;       /* svc_machine() */
-	uint32_t have;                /* bytes of a READ that are there */
-	nfsstat3 status;              /* that it was answered */
-	uint8_t joins;                /* calls that were watched */
-	uint8_t turns;                /* how often it had to wait */
-	uint8_t cause;                /* enum waits_cause */
-	bool away;                    /* a call for it was sent again */
-	uint32_t ahead_bytes;         /* on the link, when it began to wait */
+	/* How many of the first bytes of a READ the cache has. */
+	uint32_t have;
+	/* The status with which it was answered. */
+	nfsstat3 status;
+	/* How many calls of others it has waited for. */
+	uint8_t joins;
+	uint8_t turns; /* how often it had to wait */
+	uint8_t cause; /* enum waits_cause */
+	/* A call for it was sent again: the connection was lost. */
+	bool away;
+	/* Wire bytes that were under way on the link when it began to wait. */
+	uint32_t ahead_bytes;
+	/* Bytes that count against its client for it (svc_rqst_charge()). */
 	size_t charge_bytes;
 	uint64_t received_us;
-	uint64_t number; /* of all requests, in the order in which they came */
-	uint64_t asked_us; /* as received_us, of the last copy */
-	uint64_t now_us;   /* when its row was last called */
+	/* Its number among all requests, in the order in which they came. */
+	uint64_t number;
+	/* When the last copy of the call came; at first, received_us. */
+	uint64_t asked_us;
+	uint64_t now_us; /* when its row was last called */
 	struct svc_ordered order;
-	/* Copy of a small record, or of edited arguments. */
+	/* The copy of a small record, and behind it, from SVC_SMALL_BYTES on,
+	 * arguments that were encoded anew; twice SVC_SMALL_BYTES in all. */
 	_Alignas(8) unsigned char small[];
 };
 
-/* A procedure's row: what to do with a call, and with its results. */
+/* A procedure's row in one of the tables below. It says which function begins a
+ * call, which one answers it from the caches, and how its results are edited.
+ */
 struct svc_proc {
-	/* Begin, and after each wait try again. It ends the request, or has
-	 * it wait: svc_forward(), svc_answer(), or the procedure's own. */
+	/* Begins the call, and tries again after each wait. It ends the request
+	 * or has it wait: svc_forward() and svc_answer() do, or a function of
+	 * the procedure's own. */
 	void (*call)(struct svc_rqst *rqst);
-	/* For svc_answer(): ask the caches, count that, */
+	/* For svc_answer(): asks the caches (cached.h), and the counters for
+	 * what they said. */
 	enum cached_verdict (*cached)(
 	    const struct cached_call *call, struct cached_answer *a);
 	enum metrics_counter hits, misses;
-	/* and ask the server; NULL: svc_forward(). */
+	/* Asks the server where the caches cannot answer; NULL: svc_forward().
+	 */
 	void (*forward)(struct svc_rqst *rqst);
-	/* Change good results on their way to the client; true where they
-	 * were changed. NULL: never. */
+	/* Changes good results on their way to the client; true where it
+	 * changed them. NULL: the results go as they came. */
 	bool (*edit)(struct svc_rqst *rqst, union nfs_res *res);
 };
 
@@ -190,42 +226,51 @@ extern const struct svc_proc nfsacl3_rows[];
 
 /* ---- svc_rqst.c: the life of a request --------------------------------- */
 
-/* NULL without memory. */
+/* Makes the request of a record that just came: copies a small record, or holds
+ * the buffer of a large one, and counts it against its client. NULL without
+ * memory. */
 struct svc_rqst *svc_rqst_new(
     struct svc *svc, struct svc_client *client, const struct record *rec);
-/* It is over, answered or not. */
+/* Ends and frees a request, answered or not, and tells its client that there is
+ * room. */
 void svc_rqst_end(struct svc_rqst *rqst);
-/* It is over, and its client is not to hear of it. */
+/* The same without telling the client. The request waits for nothing any more.
+ */
 void svc_rqst_drop(struct svc_rqst *rqst);
-/* The bytes that it keeps are so many more. */
+/* Counts so many more bytes against its client, which must still be there. */
 void svc_rqst_charge(struct svc_rqst *rqst, size_t bytes);
-/* Its client has another connection now; NULL: is gone. */
+/* Moves the request to its client's other connection; NULL makes it an orphan.
+ */
 void svc_rqst_move(struct svc_rqst *rqst, struct svc_client *client);
-/* It waits from now on; for NONE: no longer. */
+/* Notes what the request waits for from now on; SVC_WAIT_NONE: for nothing. */
 void svc_rqst_wait(struct svc_rqst *rqst, enum svc_wait wait);
-/* Have it wait no longer; false where that cannot be, since a call is on its
- * way, or a change is in doubt. */
+/* Has it wait no longer. False where that cannot be, since a change is on its
+ * way or in doubt, or others wait for the same call. */
 bool svc_rqst_stop(struct svc_rqst *rqst);
-/* A change: so long after its client asked for it, nobody may wait for it. */
+/* Whether its client asked for this change so long ago, two seconds, that
+ * nobody may wait for it any more. */
 bool svc_rqst_late(const struct svc_rqst *rqst, uint64_t now_us);
-/* Go on as if its client were gone, and have that ask again. */
+/* Goes on as if its client were gone, and notes that the client must ask again.
+ */
 void svc_rqst_unhand(struct svc_rqst *rqst);
-/* Try its row again; without a client, it is over. */
+/* What it waited for has come: tries its row again, or ends a request whose
+ * client is gone. The request may be freed when this returns. */
 void svc_rqst_retry(struct svc_rqst *rqst);
-/* The cache that knows copies of the call. */
+/* The duplicate request cache for its procedure: of changes, or of WRITEs. */
 struct drc *svc_rqst_cache(const struct svc_rqst *rqst);
-/* Has the duplicate request cache forget the call: its reply says nothing about
- * its effect, so it may be repeated. */
+/* Has the duplicate request cache forget the call, since its reply says nothing
+ * about its effect: a client that repeats it makes a new call. */
 void svc_rqst_forget(struct svc_rqst *rqst);
 /* Fills in the request's part of what the caches learn from a reply, or from
  * its absence. */
 void svc_rqst_learn(const struct svc_rqst *rqst, struct learn *l);
-/* A change, sent at `sent_us`, whose effect is not known. */
+/* Has the caches forget all that a change or a WRITE, sent at `sent_us`, may
+ * have touched, because its effect is not known; nothing for other calls. */
 void svc_rqst_unknown(struct svc_rqst *rqst, uint64_t sent_us);
-/* Who asks by it. */
+/* Who asks by this request, for known.h. */
 struct asker svc_asker(const struct svc_rqst *rqst);
 
-/* The request that a waiter lies in. */
+/* Returns the request that the waiter is a part of. */
 static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 {
 	return container_of(w, struct svc_rqst, waiter);
@@ -233,16 +278,21 @@ static inline struct svc_rqst *svc_waiter_rqst(struct fetch_waiter *w)
 
 /* ---- svc_answer.c: the way to the answer ------------------------------- */
 
-/* From the caches, if they may answer, or else from the server. */
+/* Answers from the caches, if they may answer, or else from the server. */
 void svc_answer(struct svc_rqst *rqst);
-/* From the server. */
+/* Asks the server for the client's call as it came, or joins a call under way
+ * that will bring the answer. While offline, a call that must not wait gets
+ * NFS3ERR_IO. */
 void svc_forward(struct svc_rqst *rqst);
-/* The same with arguments that differ from those that came. */
+/* The same with `args` in place of the arguments that came. They are encoded
+ * behind the copy of the record, where the data of a WRITE would find no room.
+ */
 void svc_forward_args(struct svc_rqst *rqst, const union nfs_args *args);
-/* Ask for the attributes of the object that stands first in its arguments; then
- * its row is tried again, with SVC_TRIED_CONFIRM. */
+/* Asks the server for the attributes of the object that stands first in its
+ * arguments; then its row is tried again, with SVC_TRIED_CONFIRM. */
 void svc_ask_attributes(struct svc_rqst *rqst);
-/* An answer rested on a confirmation of then. */
+/* Notes, while offline, that an answer rested on a confirmation of `sent_us`.
+ */
 void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us);
 /* Whether it waits for the server even while that is away. */
 bool svc_is_patient(const struct svc_rqst *rqst);
@@ -253,10 +303,12 @@ void svc_create_file(struct svc_rqst *rqst);
 
 /* ---- svc_machines.c: whose bit of struct node is whose ------------------- */
 
-/* Whose call it is; no machine's, where others have all bits. */
+/* Returns which bits of struct node are the client's; none where other machines
+ * have all of them. Gives it a bit if it has none yet. */
 struct machine svc_machine(
     struct svc *svc, struct svc_client *client, uint64_t now_us);
-/* Its connection closes. */
+/* Notes that a connection of the client's machine closes; the machine keeps its
+ * bit for an hour. */
 void svc_machine_leave(
     struct svc *svc, struct svc_client *client, uint64_t now_us);
 
@@ -276,93 +328,111 @@ uint64_t svc_machine_stale_us(
 
 void svc_write(struct svc_rqst *rqst);
 
-/* ---- svc_join.c: wait for calls under way, most likely fetched ahead, from
- * whose answers this request can be answered; false where there is none. --- */
+/* ---- svc_join.c: calls under way that will bring what is wanted --------- */
 
+/* Each has the request wait for a call under way, most likely one made ahead,
+ * from whose reply the caches can answer it. False where there is none: it
+ * waits for nothing then. */
 bool svc_join(struct svc_rqst *rqst);
-/* Have the farm bring what is missing, from `have` bytes on, and wait for
- * that. */
+/* Has the farm bring what is missing, from the first `have` bytes of a READ on,
+ * and the request wait for it. False where the farm is not asked. */
 bool svc_join_farm(struct svc_rqst *rqst);
-/* The same where the first `have` bytes of a READ are there. */
+/* As svc_join(), for a READ whose first `have` bytes the cache has. */
 bool svc_join_rest(struct svc_rqst *rqst);
-/* The same where the request waits only for a confirmation of its object. */
+/* As svc_join(), for a request that lacks nothing but a confirmation of its
+ * object. */
 bool svc_join_confirm(struct svc_rqst *rqst);
 
 /* ---- svc_order.c: one client's calls in their order ---------------------- */
 
-/* NULL without memory. */
+/* Makes the order of a service's changes. NULL without memory. */
 struct svc_order *svc_order_new(void);
 void svc_order_free(struct svc_order *o); /* NULL is allowed */
-/* A change is about to be sent; what its client sends from now on comes behind
- * it. */
+/* Enters a change that is about to be sent. Whatever its client sends from now
+ * on comes behind it. */
 void svc_order_enter(struct svc_rqst *rqst);
-/* It is over, if it ever entered. Those that wait for it go to `*behind`; when
- * the caches know of it, they are to be told by fetch_ring(). */
+/* Takes a change out again that is over; nothing where it never entered. Those
+ * that wait for it go to `*behind`, which this initialises; when the caches
+ * know of the change, the caller tells them by fetch_ring(). */
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind);
 /* How the caches may take part in answering a request. */
 enum svc_order_verdict {
 	SVC_ORDER_FREE, /* they may answer it */
-	SVC_ORDER_WAIT, /* nothing: it waits for a change */
-	SVC_ORDER_ASK,  /* nothing: the server has to be asked, behind one */
+	SVC_ORDER_WAIT, /* not at all: it waits for a change */
+	/* Not at all: the server has to be asked, behind the change. */
+	SVC_ORDER_ASK,
 };
 
-/* Whether a change of its client's that came before it touches what it is
- * about. */
+/* Whether a change of its client that came before it touches what the request
+ * is about. For SVC_ORDER_WAIT it waits already, and its row is tried again
+ * when the change is answered. */
 enum svc_order_verdict svc_order_look(struct svc_rqst *rqst);
 /* Whether it looks at a directory where a change may be about to come that its
  * client counts as made: then the directory is confirmed, and the request is
  * taken as having come when that is answered. */
 bool svc_order_is_early(struct svc_rqst *rqst);
-/* The call that the request must be sent behind if the server is asked; NULL:
- * none. */
+/* The call of the change that the request must be sent behind if the server is
+ * asked for it; NULL where there is none. */
 const struct upstream_call *svc_order_behind(const struct svc_rqst *rqst);
-/* Such a change may touch attributes that come along with what was asked for.
- * They are left out of a LOOKUP's results, which come from the caches; and, by
- * this function of cached_call, of a READDIRPLUS's. */
+/* Leaves out attributes that such a change may touch though nobody asked for
+ * them: those of the directory in the results of a LOOKUP from the caches; and,
+ * by svc_order_hides(), which is cached_call.hides, those of entries of a
+ * READDIRPLUS. */
 void svc_order_edit(const struct svc_rqst *rqst, union nfs_res *res);
 bool svc_order_hides(const void *rqst, const struct node *node);
-/* To be called every second or so: nobody waits for changes that get no
- * further. */
+/* svc_expire() calls this every second or so: nobody waits any longer for
+ * changes that get no further. */
 void svc_order_expire(struct svc *svc, uint64_t now_us);
 
 /* ---- svc_waits.c: why requests wait, and for how long ------------------- */
 
-/* The caches cannot answer it at once. */
+/* Notes why the caches cannot answer it at once; the first reason stays. */
 void svc_waits_why(struct svc_rqst *rqst, enum cached_verdict verdict);
-/* It waits, perhaps not for the first time. */
+/* Notes that it waits, perhaps not for the first time, and for what. */
 void svc_waits_begin(struct svc_rqst *rqst, enum svc_wait wait);
-/* A reply of the server has come for it. */
+/* Notes whether the call was sent again for whose reply it waited. */
 void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up);
-/* Its struct is about to go. */
+/* Takes back, when its struct is about to go, what svc_waits_begin() counted.
+ */
 void svc_waits_over(const struct svc_rqst *rqst);
-/* It is answered, by so many bytes. */
+/* Counts the whole wait of a request, `waited_us`, when it is answered by
+ * `bytes` of a reply. */
 void svc_waits_end(struct svc_rqst *rqst, uint64_t waited_us, uint64_t bytes);
-/* Whose it is; UINT32_MAX - 1 without AUTH_SYS (UINT32_MAX means "no single
- * user" to prefetch). */
+/* The user who made the call; UINT32_MAX - 1 without AUTH_SYS, since UINT32_MAX
+ * means "no single user" to prefetch. */
 static inline uint32_t svc_rqst_uid(const struct svc_rqst *rqst)
 {
 	return rqst->call.cred.flavor == AUTH_SYS ? rqst->auth.uid
 						  : UINT32_MAX - 1;
 }
 
-/* ---- svc_reply.c: what the client is answered; each ends the request ---- */
-/* The server is about to be asked for it, or only to confirm its object:
- * prefetch_begins(). Ends nothing. */
+/* ---- svc_reply.c: replies to clients ----------------------------------- */
+/* Tells prefetch_begins() that the server is about to be asked for the call, or
+ * only to confirm its object. Ends nothing. */
 void svc_rqst_begins(const struct svc_rqst *rqst, bool confirms);
 
-/* The server's answer, for fetch. */
+/* Takes the server's reply to a client's own call, for fetch_start(). */
 extern const struct fetch_ops svc_reply_ops;
+/* Each of those that follow replies to the client and ends the request. This
+ * one encodes results, good or bad; without memory it replies SYSTEM_ERR. */
 void svc_reply_result(struct svc_rqst *rqst, const union nfs_res *res);
-/* A READ's results, whose data lies in pieces. */
+/* Replies with the results of a READ whose data is in `n` pieces, which go out
+ * by reference (xprt_queue()). */
 void svc_reply_pieces(struct svc_rqst *rqst, const union nfs_res *res,
     const struct rbuf_piece *pieces, unsigned n);
+/* Replies with a status and without all else, as far as the procedure has one.
+ */
 void svc_reply_status(struct svc_rqst *rqst, nfsstat3 status);
+/* Replies in words of RPC (RFC 5531 section 9): an accepted call with this
+ * state, a credential that is refused, or an RPC version other than 2. The
+ * first has the duplicate request cache forget the call. */
 void svc_reply_accepted(struct svc_rqst *rqst, enum accept_stat stat);
 void svc_reply_auth_error(struct svc_rqst *rqst, enum auth_stat why);
 void svc_reply_mismatch(struct svc_rqst *rqst);
 /*
- * A reply whose bytes behind the XID are `data`, which is kept for copies of
- * the call. `hold` as in xprt_queue().
+ * Replies with the bytes `data`, which follow the XID; the duplicate request
+ * cache keeps them for copies of the call. `hold` is as in struct rbuf_piece:
+ * NULL copies the bytes. `error` only counts.
  */
 void svc_reply_bytes(struct svc_rqst *rqst, const void *data, size_t len,
     struct rbuf *hold, bool error);

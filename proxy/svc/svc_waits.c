@@ -1,22 +1,25 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Why requests wait, for those who look (`forefetch top`). Only requests that
- * wait come here: what is answered from the caches at once pays nothing.
+ * Finds out why requests wait, for those who look (`forefetch top`), and how
+ * long for each cause (waits.h). Only requests that wait come here: what is
+ * answered from the caches at once pays nothing.
  */
 #include "base/clock.h"
 #include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
 #include "svc/svc_rqst.h"
 
-/* A quarter of a round trip more is the ordinary course of things. */
+/* A quarter of a round trip more than the base is the ordinary course of
+ * things. */
 enum { JITTER_PART = 4 };
 
-/* While the link's rate is not known, so much is taken to need its time. */
+/* While the link's rate is not known, so many bytes are taken to need their
+ * time. */
 enum { LARGE_BYTES = 32 << 10 };
 
 /* ---- why the server is asked ------------------------------------------- */
 
-/* Whether the answer was there, and only had to be confirmed. */
+/* Whether the caches had the answer, so that it only had to be confirmed. */
 static bool was_known(const struct svc_rqst *rqst, const struct known *k)
 {
 	const struct caches *c = rqst->svc->p.caches;
@@ -47,6 +50,7 @@ static bool was_known(const struct svc_rqst *rqst, const struct known *k)
 	}
 }
 
+/* Whether the call goes to the server whatever the caches know. */
 static bool goes_through(const struct svc_rqst *rqst)
 {
 	return rqst->proc->flags & (NFS_PROC_CHANGE | NFS_PROC_DRC) ||
@@ -116,8 +120,9 @@ void svc_waits_sent(struct svc_rqst *rqst, const struct upstream_result *up)
 /* ---- how long it waited ------------------------------------------------ */
 
 /*
- * `bytes` of replies from the server. Traffic of others on the link is not
- * known here: a standing queue looks like a slow server.
+ * Shares a wait of `sum_us` microseconds out by cause; `bytes` of replies came
+ * from the server for it. Traffic of other hosts on the link is not known here,
+ * so a queue of theirs looks like a slow server.
  */
 static void share(const struct svc_rqst *rqst, uint64_t sum_us, uint64_t bytes,
     bool away, uint64_t us[WAITS_CAUSES])
@@ -182,7 +187,8 @@ static const char *wait_name(const struct svc_rqst *rqst)
 	}
 }
 
-/* The name in the directory that the arguments begin with. */
+/* Returns the name in the directory with which the arguments begin, or the path
+ * of a mount; empty for other calls. */
 static struct xdr_view entry_of(const struct svc_rqst *rqst)
 {
 	const union nfs_args *args = &rqst->args;
@@ -238,6 +244,8 @@ static void fill(
 		out->object = fh_key(&rqst->args.object);
 }
 
+/* Keeps the `max` requests that have waited longest, in their order; `*n` are
+ * in `list`. */
 static void insert(const struct svc_rqst **list, size_t *n, size_t max,
     const struct svc_rqst *rqst)
 {
@@ -274,7 +282,7 @@ size_t svc_list_calls(const struct svc *svc, uint32_t uid, uint64_t now_us,
 	return n;
 }
 
-/* A call that is not answered yet has waited, too. */
+/* Adds a call under way, which has waited until now. */
 static void add_call(
     const struct svc_rqst *rqst, uint64_t now_us, bool away, struct waits *sum)
 {

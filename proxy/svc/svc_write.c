@@ -6,19 +6,22 @@
  * have shown the change. So the first WRITE has the file confirmed:
  *
  *	told from the cache, WRITE ─▶ GETATTR ─┬▶ unchanged: WRITE goes on
- *	                                       ├▶ replaced: NFS3ERR_IO, no WRITE
- *	                                       └▶ error: NFS3ERR_JUKEBOX,
- *likewise
+ *	                                       ├▶ replaced: NFS3ERR_IO
+ *	                                       └▶ error: NFS3ERR_JUKEBOX
  *
- * Later WRITEs go out as they come, until the client is told the attributes
- * from the cache again. Linux widens a WRITE to the beginning of its page, so
- * the offset does not tell appends from other WRITEs.
+ * After either error no WRITE is sent. Later WRITEs go out as they come, until
+ * the client is told the attributes from the cache again. Linux widens a WRITE
+ * to the beginning of its page, so the offset does not tell appends from other
+ * WRITEs.
  */
 #include "base/log.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "svc/svc_rqst.h"
 
+/* Refuses a WRITE that rests on contents which somebody has replaced. From now
+ * on no answer about this file rests on an older confirmation (NODE_CONTESTED).
+ */
 static void refuse(struct svc_rqst *rqst, struct node *node)
 {
 	struct svc *svc = rqst->svc;
@@ -36,9 +39,11 @@ static void refuse(struct svc_rqst *rqst, struct node *node)
 	svc_reply_status(rqst, NFS3ERR_IO);
 }
 
-/* The server did not tell. NFS clients send a call that is answered so again
- * after some seconds, and lose nothing. If that never ends, as with a server
- * that answers no GETATTR, only the log tells why their WRITE hangs. */
+/* Puts a WRITE off, since the server did not tell whether the file has changed.
+ * Clients send a call that is answered NFS3ERR_JUKEBOX again after some
+ * seconds, and lose nothing (RFC 1813 section 2.6). If that never ends, as with
+ * a server that answers no GETATTR, only the log tells why their WRITE hangs.
+ */
 static void put_off(struct svc_rqst *rqst, const struct node *node)
 {
 	struct svc *svc = rqst->svc;

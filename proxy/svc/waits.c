@@ -1,25 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Waits of the last seconds: a row an actor, a bucket a second. */
+/* The waits of the last seconds: a row for each actor, and in it a ring with a
+ * bucket for each second. Old buckets are not cleared but overwritten, and
+ * readers skip them. svc_waits.c fills it, control/ shows it. */
 #include "svc/waits.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 struct bucket {
-	uint64_t second; /* that it is of; 0: none */
+	uint64_t second; /* the second that it is of; 0: none */
 	uint32_t calls;
 	uint32_t us[WAITS_CAUSES];
 };
 
 struct actor {
-	uint64_t second; /* of its last wait */
+	uint64_t second; /* when its last wait ended, in seconds */
 	uint32_t uid;
 	char address[WAITS_CLIENT_MAX];
 	struct bucket buckets[WAITS_SPAN_S];
 };
 
 struct waits {
-	/* Of client and uid; beside each other, since every wait looks. */
+	/* key_of() of each actor. They lie beside each other, since every wait
+	 * that is added looks through them. */
 	uint64_t keys[WAITS_ACTORS];
 	struct actor actors[WAITS_ACTORS];
 	size_t n;
@@ -64,12 +67,14 @@ const char *waits_cause_name(enum waits_cause cause)
 
 /* ---- who -------------------------------------------------------------- */
 
+/* A number for the client and its user; never 0. */
 static uint64_t key_of(const struct waits_actor *who)
 {
 	return (who->client ^ who->uid * UINT64_C(0x9e3779b97f4a7c15)) | 1;
 }
 
-/* "127.0.0.1:812" is 127.0.0.1, "[::1]:812" is [::1]. */
+/* Copies the address without its port: "127.0.0.1:812" is 127.0.0.1, and
+ * "[::1]:812" is [::1]. */
 static void copy_address(char to[WAITS_CLIENT_MAX], const char *from)
 {
 	const char *port = strrchr(from, ':');
@@ -81,6 +86,8 @@ static void copy_address(char to[WAITS_CLIENT_MAX], const char *from)
 	to[len] = '\0';
 }
 
+/* The place of the key, or else a free one, or else that of the actor that has
+ * waited longest ago. */
 static size_t place_of(const struct waits *w, uint64_t key)
 {
 	size_t oldest = 0;
@@ -132,6 +139,7 @@ void waits_share(const struct waits_split *s, uint64_t us[WAITS_CAUSES])
 	us[s->away ? WAITS_AWAY : WAITS_SLOW] += left - busy;
 }
 
+/* Adds, but stays at the top instead of beginning anew. */
 static uint32_t plus(uint32_t a, uint64_t b)
 {
 	return b < UINT32_MAX - a ? a + (uint32_t)b : UINT32_MAX;
