@@ -2,13 +2,15 @@
 /*
  * Grants hang on their node in a list, the latest one first. A node keeps the
  * grants of a few credentials only, so that a directory that everybody uses
- * takes no more memory than others.
+ * takes no more memory than others. learn*.c writes them from replies; known.c
+ * reads them, and judges by the contract whether they are recent enough.
  */
 #include "cache/accesscache.h"
 
 #include <stdlib.h>
 
-enum { GRANTS_MAX = 64 }; /* of one node; the oldest goes first */
+/* Grants of one node; the one made longest ago goes first. */
+enum { GRANTS_MAX = 64 };
 
 struct accesscache {
 	struct slab *slab;
@@ -47,7 +49,8 @@ const struct grant *accesscache_find(
 	return NULL;
 }
 
-/* The list has the latest first: drop its last one when it is full. */
+/* Makes room for one more: drops the last grant of a list that is full, which
+ * has the latest first. */
 static void trim(struct accesscache *xc, struct node *node)
 {
 	slab_ref *link = &node->grants;
@@ -66,6 +69,8 @@ static void trim(struct accesscache *xc, struct node *node)
 	}
 }
 
+/* Finds the credential's grant, or makes one; NULL without memory, and for 0.
+ */
 static struct grant *get(
     struct accesscache *xc, struct node *node, uint32_t cred)
 {

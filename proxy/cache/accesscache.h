@@ -11,8 +11,8 @@
 
 struct accesscache;
 
-/* All bits: the server is always asked for these, so that its answer covers
- * whatever is asked later. */
+/* All bits of ACCESS (RFC 1813 section 3.3.4). The server is always asked for
+ * all of them, so that its answer covers whatever is asked later. */
 enum { ACCESS_ALL = 0x3f };
 
 /* The rights that one credential was granted for one node. Times are those at
@@ -20,11 +20,15 @@ enum { ACCESS_ALL = 0x3f };
 struct grant {
 	slab_ref next;
 	uint32_t cred;
-	uint64_t access_us : 48; /* ACCESS was answered */
-	uint64_t known : 8;      /* bits that were asked */
+	/* When the ACCESS was sent that was answered last. */
+	uint64_t access_us : 48;
+	uint64_t known : 8; /* the bits that it asked for */
+	/* The bits that it was given. */
 	uint64_t given : 8;
-	uint64_t any_us : 48; /* any successful reply about the handle */
-	uint64_t own_us : 48; /* READ of a file, LOOKUP in a directory */
+	/* The same of any call about the handle that succeeded. */
+	uint64_t any_us : 48;
+	/* The same of a READ of the file, or a LOOKUP in the directory. */
+	uint64_t own_us : 48;
 };
 
 /* Whether the server has let the credential search the directory. */
@@ -39,28 +43,38 @@ static inline bool grant_read(const struct grant *g)
 	return g && (g->known & g->given & ACCESS3_READ);
 }
 
+/* Makes the grants of one server's nodes, which lie in `slab`; both outlive it.
+ * NULL without memory. */
 struct accesscache *accesscache_new(struct slab *slab, struct attrcache *ac);
+/* Frees it; the grants go with the slab. NULL is allowed. */
 void accesscache_free(struct accesscache *xc);
 
-/* NULL where nothing is known. */
+/* Finds what a credential was granted; NULL where nothing is known, and for 0.
+ * It is good until something about the node is learned. */
 const struct grant *accesscache_find(
     const struct accesscache *xc, const struct node *node, uint32_t cred);
+/* Notes that ACCESS was answered: of the bits `asked`, the server gave `given`.
+ * An answer to a call that was sent earlier than the one that is known does not
+ * count. Without memory nothing is noted, here and below. */
 void accesscache_set_access(struct accesscache *xc, struct node *node,
     uint32_t cred, uint32_t asked, uint32_t given, uint64_t sent_us);
-/* Any successful reply; `own` where it was a READ or LOOKUP. */
+/* Notes that a call succeeded; `own` where it was a READ or LOOKUP. */
 void accesscache_set_answered(struct accesscache *xc, struct node *node,
     uint32_t cred, bool own, uint64_t sent_us);
-/* The server refused this credential: what it gave before is over. */
+/* Forgets what the server gave this credential before, since it refused it now.
+ */
 void accesscache_refused(
     struct accesscache *xc, struct node *node, uint32_t cred);
-/* The object was changed by others, and perhaps who may do what with it. All
- * that is kept is who was told of it. */
+/* Forgets rights, since others changed the object, and perhaps who may do what
+ * with it. What stays is who was ever answered about the handle:
+ * known_answered(). */
 void accesscache_changed(struct accesscache *xc, struct node *node);
-/* A grant as it was saved. */
+/* Takes a grant as it was saved. */
 void accesscache_load(
     struct accesscache *xc, struct node *node, const struct grant *g);
-/* All of a node's. */
+/* Forgets all grants of a node. */
 void accesscache_drop(struct accesscache *xc, struct node *node);
+/* How many grants there are. */
 size_t accesscache_count(const struct accesscache *xc);
 
 #endif

@@ -2,15 +2,17 @@
 /*
  * Answers hang on their node in a list, the latest one first. A node has a
  * handful at most, one for each procedure and each mask of GETACL that makes
- * sense, so the list needs no index.
+ * sense, so the list needs no index. learn.c puts them in; svc/cached.c looks
+ * whether their binding holds.
  */
 #include "cache/answercache.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a node: four procedures, and GETACL with four bits. A client may send
- * masks of 32 bits. */
+/* The most answers of a node: four procedures, and GETACL with the sixteen
+ * masks of four bits. There is a bound because a client may send masks of 32
+ * bits. */
 enum { ANSWERS_MAX = 20 };
 
 struct answercache {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Answers that are kept as they came, one of a kind and node: symbolic
- * links, access control lists, FSINFO, FSSTAT, PATHCONF. Their attributes
- * are not of use; those of the node are put in their place.
+ * Answers that are kept as they came, one of a kind and node: symbolic links,
+ * access control lists, FSINFO, FSSTAT, PATHCONF. The attributes in them soon
+ * grow old; whoever answers puts those of the node in their place
+ * (cached_whole()).
  */
 #ifndef FOREFETCH_ANSWERCACHE_H
 #define FOREFETCH_ANSWERCACHE_H
@@ -18,30 +19,39 @@ enum { ANSWER_BYTES_MAX = 16384 };
 struct answer {
 	struct answer *next;
 	const struct nfs_proc *proc;
-	uint32_t key; /* what else was asked: the mask of GETACL */
+	/* The mask of GETACL, which is a part of the question; else 0. */
+	uint32_t key;
 	uint32_t len;
 	struct binding bound;
-	_Alignas(8) char body[]; /* results, encoded */
+	_Alignas(8) char body[]; /* the results as they came, in XDR */
 };
 
-/* Whether an answer is about the object's version, not its file system. */
+/* Whether an answer is about the object's version (READLINK, GETACL), and not
+ * about its file system. */
 bool answer_of_version(const struct nfs_proc *proc);
-/* Whether a change of our own has made it another one: how much room its file
- * system has. */
+/* Whether a change of our own has made the answer wrong: an FSSTAT, which says
+ * how much room the file system has. */
 bool answer_is_past(const struct attrcache *ac, const struct node *node,
     const struct answer *a);
+/* Makes the answers of one server's nodes, which outlive it. NULL without
+ * memory. */
 struct answercache *answercache_new(struct attrcache *ac);
+/* Frees it. answercache_drop() must have been called for all nodes before. NULL
+ * is allowed. */
 void answercache_free(struct answercache *wc);
 
-/* In whatever generation; NULL where there is none. */
+/* Finds an answer, bound to whatever generation; NULL where there is none. It
+ * is good until something about the node is learned. */
 const struct answer *answercache_find(struct answercache *wc,
     const struct node *node, const struct nfs_proc *proc, uint32_t key);
-/* In place of an older one. */
+/* Keeps an answer, a copy, in place of an older one. One that is too long, or
+ * for which there is no memory, is not kept. */
 void answercache_put(struct answercache *wc, struct node *node,
     const struct nfs_proc *proc, uint32_t key, const struct xdr_view *body,
     const struct binding *bound);
-/* All of a node's. */
+/* Forgets all answers of a node. */
 void answercache_drop(struct answercache *wc, struct node *node);
+/* How many answers there are, and the bytes that they take. */
 size_t answercache_count(const struct answercache *wc);
 size_t answercache_bytes(const struct answercache *wc);
 

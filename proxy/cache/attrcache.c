@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Nodes: found by their handles, held by the names that lead to them, and
- * given up by a clock's hand that passes over those that were not used.
+ * Nodes: found by their handles, held by the names that lead to them, and given
+ * up by a clock's hand that passes over those that were not used. learn.c makes
+ * them, known.c and those who answer look them up, caches.c gives them up; the
+ * invariant is that no slab reference in a name leads to a node that was freed.
  */
 #include <assert.h>
 #include <stdlib.h>
@@ -11,7 +13,8 @@
 #include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 
-/* A node to which more names lead is never given up. */
+/* A node that so many names have led to is never given up: its counter stays at
+ * the top, and nobody knows when the last name goes. */
 enum { REFS_TOP = UINT16_MAX };
 
 uint64_t node_key(const struct node *n)
@@ -152,8 +155,8 @@ uint32_t attrcache_generation(struct attrcache *ac, const struct node *node)
 	const struct fsys *fs = attrcache_fsys(ac, node);
 	uint32_t generation = x ? x->generation : 0;
 
-	/* A bit that no count reaches: one step, and all generations of the
-	 * file system are other ones. */
+	/* The bit is one that no count reaches. So all bindings of the file
+	 * system become invalid in one step, without a walk over its nodes. */
 	return fs && fs->clock_back ? generation ^ (UINT32_C(1) << 31)
 				    : generation;
 }
@@ -168,6 +171,8 @@ uint32_t attrcache_take_clocks_back(struct attrcache *ac)
 
 /* ---- held and let go --------------------------------------------------- */
 
+/* Whether nothing in the cache refers to the node: no name leads to it, and
+ * none is in it. */
 static bool node_idle(struct attrcache *ac, const struct node *node)
 {
 	const struct node_ext *x = attrcache_ext(ac, node);
@@ -184,8 +189,8 @@ static void node_free(struct attrcache *ac, slab_ref ref)
 	slab_free(ac->slab, ref, node_size(node));
 }
 
-/* Out of the table, so that a later node of this handle knows nothing of it;
- * it lives on while names point to it. */
+/* Takes the node out of the table, so that a later node of this handle knows
+ * nothing of it; it lives on while names point to it. */
 void attrcache_dead(struct attrcache *ac, struct node *node)
 {
 	slab_ref ref = attrcache_ref(ac, node);
@@ -305,7 +310,8 @@ void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
 {
 	if (!node_store(ac, node, a))
 		return;
-	/* Who changed it before is not known any more. */
+	/* Nobody knows any more who changed it before, so it may have been us.
+	 */
 	node->flags |= NODE_WRITTEN;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);

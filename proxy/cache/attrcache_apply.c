@@ -12,8 +12,8 @@
 #include "cache/contract.h"
 #include "hashing/hash_key.h"
 
-/* So many file systems have a list of changed files; in the others each change
- * of our own makes all older confirmations void. */
+/* So many file systems have a list of changed files, of 96 KiB each; in the
+ * others each change of our own makes all older confirmations void. */
 enum { CHANGES_FSYS = 64 };
 
 /* A file that was replaced within this time of its own last change, by the
@@ -47,6 +47,8 @@ bool attrcache_is_version(
 	       ac->fsys[p->fsys]->fs.fsid == a->fsid;
 }
 
+/* Whether the attributes are of the contents that are known: a ctime of another
+ * mode or owner does not count. */
 static bool same_contents(const struct node *n, const fattr3 *a)
 {
 	return (n->flags & NODE_ATTRS) && n->size == a->size &&
@@ -85,8 +87,8 @@ bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a)
 	return true;
 }
 
-/* A reading of the wall clock may be a system call, and it need not be exact:
- * one a second will do. */
+/* Returns the wall clock less clock_now_us(). A reading may be a system call,
+ * and it need not be exact, so the clock is read once a second at most. */
 static uint64_t wall_us(struct attrcache *ac, uint64_t now_us)
 {
 	enum { WALL_READ_US = 1000000 };
@@ -99,8 +101,9 @@ static uint64_t wall_us(struct attrcache *ac, uint64_t now_us)
 	return ac->wall_us;
 }
 
-/* Before the node has other attributes: it had the ctime `was` in an answer to
- * a call that was sent at `since_us`, and then a change gave it `a`. */
+/* Looks at what a change says of the server's clock, before the node has the
+ * new attributes `a`: in the answer to a call that was sent at `since_us` it
+ * had the ctime `was`, so the change came later. */
 static void clock_look(struct attrcache *ac, const struct node *node,
     const nfstime3 *was, const fattr3 *a, uint64_t since_us, uint64_t now_us)
 {
@@ -118,6 +121,8 @@ static void clock_look(struct attrcache *ac, const struct node *node,
 	ac->nback++;
 }
 
+/* Notes the ctime that the node has now for what it says of the server's clock.
+ */
 static void clock_show(
     struct attrcache *ac, const struct node *node, uint64_t now_us)
 {
@@ -140,8 +145,8 @@ void attrcache_tell(struct node *node, struct machine m, bool older)
 
 	if (own == 0)
 		return;
-	/* Whoever is among both may come to have been this machine, and is then
-	 * told from the cache, too. */
+	/* A machine that is in both sets may turn out to have been this one,
+	 * under another address, and is then told from the cache, too. */
 	if (older)
 		mistold &= ~told;
 	else
@@ -156,7 +161,8 @@ enum attr_told attrcache_told(const struct node *node, struct machine m)
 {
 	uint32_t told = node->told, mistold = node->mistold, bits = m.own;
 
-	/* It was told later than whomever it may have been before. */
+	/* The machine was told something itself, later than any that it may
+	 * have been before, so only its own bit counts. */
 	if (((told | mistold) & bits) == 0)
 		bits |= m.also;
 	if (mistold & ~told & bits)
@@ -164,7 +170,8 @@ enum attr_told attrcache_told(const struct node *node, struct machine m)
 	return told & ~mistold & bits ? ATTR_TOLD_FROM_OLD : ATTR_TOLD;
 }
 
-/* Somebody else had replaced the contents that machines were told. */
+/* Notes that somebody else had replaced the contents which machines were told:
+ * all of them were told wrongly. */
 static void told_wrongly(struct node *node)
 {
 	uint32_t told = node->told, mistold = node->mistold;
@@ -219,7 +226,8 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	return had ? ATTR_CHANGED : ATTR_NEW;
 }
 
-/* Remember that this file was changed, for its other handles. */
+/* Remembers that this file was changed, for its other handles: one file may
+ * have several, by the export or the directory that it was looked up in. */
 static void note_change(
     struct attrcache *ac, const struct node *node, uint64_t now_us)
 {
@@ -247,6 +255,8 @@ static void note_change(
 	    .node = attrcache_ref(ac, node)};
 }
 
+/* Notes a change of our own, sent at `sent_us` and answered at `now_us`: what a
+ * call that was sent before that answer says of the node is not kept. */
 static void mark_changed(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
 {
@@ -264,12 +274,13 @@ static void mark_changed(
 }
 
 /*
- * A change of our own came upon the contents that machines were told, so they
- * were told the truth. Or it came upon others (`foreign`): then not,
- * unless these come from another change of our own that was under way as well.
- * In that case nobody can tell, nor whose was a version that was first seen
- * while this change was under way: it is taken for ours, since a WRITE must not
- * fail on a file that only this daemon's clients change.
+ * Judges, by a change of our own, what machines were told. If it came upon the
+ * contents that they were told, they were told the truth. If it came upon
+ * others (`foreign`), they were not, unless these come from another change of
+ * our own that was under way as well. In that case nobody can tell, nor whose
+ * was a version that was first seen while this change was under way: it is
+ * taken for ours, since a WRITE must not fail on a file that only this daemon's
+ * clients change.
  */
 static void judge_told(const struct attrcache *ac, struct node *node,
     bool foreign, uint64_t sent_us)
@@ -281,6 +292,8 @@ static void judge_told(const struct attrcache *ac, struct node *node,
 	node->told &= node->mistold;
 }
 
+/* Whether the object was in the state that is known before the change came:
+ * then nobody else changed it in between (RFC 1813 section 2.6). */
 static bool matches_before(const struct node *node, const pre_op_attr *before)
 {
 	const wcc_attr *w = &before->pre_op_attr_u.attributes;
@@ -356,7 +369,7 @@ void attrcache_changed_some(
 {
 	struct fsys_slot *fs = node_slot(ac, node);
 
-	/* Without attributes it is of any file system. */
+	/* A node without attributes may be of any file system. */
 	for (uint32_t i = 0; i < ac->nfsys; i++) {
 		if (fs && ac->fsys[i] != fs)
 			continue;

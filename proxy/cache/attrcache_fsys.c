@@ -10,12 +10,14 @@
 #include "cache/attrcache_private.h"
 #include "hashing/hash_key.h"
 
-/* Some servers export one file system for each user. */
+/* Servers that export one file system for each user have thousands; there is a
+ * bound because a server may invent an fsid for each reply. */
 enum { FSYS_MAX = 1 << 16 };
 
 /* ---- file systems ------------------------------------------------------ */
 
-/* Where the fsid stands, or is to stand. */
+/* Returns the place where the fsid stands, or is to stand; there is always a
+ * free one, since at most half of them are taken. */
 static uint32_t *fsys_place(const struct attrcache *ac, uint64_t fsid)
 {
 	uint32_t mask = 2 * ac->fsys_room - 1;
@@ -27,6 +29,7 @@ static uint32_t *fsys_place(const struct attrcache *ac, uint64_t fsid)
 	return &ac->fsys_places[at];
 }
 
+/* Doubles the room for file systems; false without memory or at FSYS_MAX. */
 static bool fsys_grow(struct attrcache *ac)
 {
 	uint32_t room = ac->fsys_room ? 2 * ac->fsys_room : 8;
@@ -50,6 +53,8 @@ static bool fsys_grow(struct attrcache *ac)
 	return true;
 }
 
+/* The number of the file system, which is made where it is missing; UINT32_MAX
+ * without memory or where there are too many. */
 static uint32_t fsys_index(struct attrcache *ac, uint64_t fsid)
 {
 	uint32_t *place = ac->fsys_room ? fsys_place(ac, fsid) : NULL;
@@ -89,6 +94,7 @@ struct fsys *attrcache_fsys(const struct attrcache *ac, const struct node *node)
 
 /* ---- profiles ---------------------------------------------------------- */
 
+/* Hashes what a profile says, without its links and its count. */
 uint64_t profile_hash(const struct reftab *t, const void *item)
 {
 	const struct profile *p = item;

@@ -28,20 +28,23 @@ enum {
 
 /* Attributes that many objects share, stored once and counted. */
 struct profile {
+	/* The next profile of its bucket (reftab.h). */
 	slab_ref next;
+	/* How many nodes have it; it goes with the last one. */
 	uint32_t users;
 	uint32_t type;
 	uint32_t mode;
 	uint32_t nlink;
 	uint32_t uid;
 	uint32_t gid;
-	uint32_t fsys; /* index */
+	uint32_t fsys; /* its place in attrcache.fsys */
 	specdata3 rdev;
 };
 
 _Static_assert(sizeof(struct profile) == 40, "no padding: it is hashed");
 
-/* A file that was changed through one handle: its other handles must be
+/* A file that a call of our own changed through one handle, and when that was
+ * answered: its other handles, such as those of another export, must be
  * confirmed again. */
 struct change {
 	uint64_t fileid;
@@ -52,7 +55,8 @@ struct change {
 struct fsys_slot {
 	struct fsys fs; /* first: it is given out */
 	struct srvclock clock;
-	uint64_t floor_us; /* no change that was forgotten is younger */
+	/* The time of the youngest change that was forgotten. */
+	uint64_t floor_us;
 	struct change *changes;
 };
 
@@ -62,13 +66,17 @@ struct attrcache {
 	struct reftab profiles;
 	struct fsys_slot **fsys;
 	uint32_t nfsys;
-	uint32_t *fsys_places; /* index + 1 by hash of fsid; 0: free */
-	uint32_t fsys_room; /* of both: twice as many places; a power of two */
-	uint32_t nchanges;  /* of them with a list of changes */
-	uint32_t nback;     /* of them that got clock_back, and nobody asked */
-	/* Nodes that are gone may have been changed no later than this. */
+	/* Open addressing by hash of fsid: index in `fsys` + 1; 0: free. */
+	uint32_t *fsys_places;
+	/* Room in `fsys`, a power of two; `fsys_places` has twice as many. */
+	uint32_t fsys_room;
+	uint32_t nchanges; /* how many file systems have a list of changes */
+	/* How many got clock_back since attrcache_take_clocks_back(). */
+	uint32_t nback;
+	/* The last change of our own to a node that is gone was answered no
+	 * later than this: a node that is made anew knows nothing of it. */
 	uint64_t forgotten_us;
-	size_t hand; /* of the clock: a bucket */
+	size_t hand; /* the clock's hand: the bucket that it stands at */
 	/* Our wall clock less clock_now_us(), and when that was read last. */
 	uint64_t wall_us, wall_read_us;
 	/* When the server last called a handle stale: any, and by the hash of
@@ -106,16 +114,18 @@ static inline uint64_t node_changed_us(
 	return us > ac->forgotten_us ? us : ac->forgotten_us;
 }
 
-/* attrcache_apply.c: take them as the node's attributes; false without
- * memory. */
+/* attrcache_apply.c: stores attributes in the node; false without memory, and
+ * then the node has none. */
 bool node_store(struct attrcache *ac, struct node *node, const fattr3 *a);
+/* Takes all attributes off the node. */
 void node_forget_attrs(struct attrcache *ac, struct node *node);
 
 /* attrcache_fsys.c */
 uint64_t profile_hash(const struct reftab *t, const void *item);
-/* One more user of the profile of such attributes; 0 without memory. */
+/* Returns the profile of such attributes, with one more user; 0 without memory.
+ */
 slab_ref profile_get(struct attrcache *ac, const fattr3 *a);
-/* One user less; 0: nothing is done. */
+/* Takes one user off the profile; nothing for 0. */
 void profile_drop(struct attrcache *ac, slab_ref ref);
 
 #endif

@@ -18,26 +18,29 @@
 #include "nfsproto/nfs_proc.h"
 
 enum {
-	/* Listings may take this part of the budget, */
+	/* One in so many bytes of the budget may be of listings. */
 	LISTINGS_SHARE = 4,
-	/* the index of the data this one. */
+	/* One in so many may be of the index of the data. */
 	DATA_SHARE = 2,
-	/* Giving up begins when this part of the budget is left, */
+	/* Giving up begins when one in so many bytes of the budget is left. */
 	TRIM_MARGIN = 16,
-	/* and looks at so many buckets in a turn, and one more for so many
-	 * bytes that came in since the last: so the clock's hands have been
-	 * round everything once before the margin is used up, however fast
-	 * that is, and no turn is longer than what came in is large. */
+	/* It looks at so many buckets in a turn, and at one more for each
+	 * TRIM_STEP_BYTES that came in since the last. So the clock's hands
+	 * have been round everything once before the margin is used up, however
+	 * fast that is, and no turn is longer than what came in is large. */
 	TRIM_STEPS = 64,
 	TRIM_STEP_BYTES = 4,
 	/* The hands of names and nodes take turns after so many buckets. */
 	HAND_STEPS = 4,
-	/* Of what was flushed: freed in a turn. */
+	/* Of what was flushed, so much is freed in a turn: buckets whose
+	 * answers go, listings, and files of the data cache. */
 	BURY_BUCKETS = 1024,
 	BURY_LISTINGS = 32,
 	BURY_FILES = 1024,
 };
 
+/* Makes all parts in memory; false without memory, and caches_unmake() takes
+ * what there is. */
 static bool caches_make(struct caches *c)
 {
 	c->slab = slab_new();
@@ -73,6 +76,8 @@ static void clear_parts(struct caches *c)
 	c->slab = NULL;
 }
 
+/* Frees all parts in memory. Answers are no slab items, so they go one by one
+ * first. */
 static void caches_unmake(struct caches *c)
 {
 	size_t bucket = 0;
@@ -155,8 +160,8 @@ void caches_free(struct caches *c)
 	free(c);
 }
 
-/* The old caches are freed bit by bit: freeing a million names at once would
- * take a tenth of a second. */
+/* Puts the old caches aside, to be freed bit by bit: freeing a million names at
+ * once would take a tenth of a second. Without memory for that they go now. */
 static void bury(struct caches *c, const struct caches *old)
 {
 	struct caches *grave = malloc(sizeof(*grave));
@@ -170,6 +175,8 @@ static void bury(struct caches *c, const struct caches *old)
 	c->buried = grave;
 }
 
+/* Each frees a part of what was buried; false when nothing is left of its kind.
+ */
 static bool bury_answers(struct caches *g)
 {
 	for (int i = 0; i < BURY_BUCKETS; i++)
@@ -235,6 +242,8 @@ void caches_flush(struct caches *c)
 	c->dirty = true;
 }
 
+/* The number of the [export] section of that path, from 1 on; 0: there is none.
+ */
 static uint32_t export_index(const struct config_server *cfg, const char *path)
 {
 	for (size_t i = 0; i < cfg->noverrides; i++)
@@ -348,6 +357,7 @@ struct data_version caches_data_version(
 			(fs->clock_back ? CACHES_CLOCK_BACK : 0)};
 }
 
+/* Takes off the node all that hangs on it but names. */
 static void node_strip(struct caches *c, struct node *node)
 {
 	accesscache_drop(c->access, node);
@@ -375,6 +385,7 @@ void caches_dead(struct caches *c, const nfs3_fh *fh, uint64_t now_us)
 
 /* ---- memory ----------------------------------------------------------- */
 
+/* The bytes of nodes, names and grants: they share the slab. */
 static size_t entry_bytes(const struct caches *c)
 {
 	return slab_used_bytes(c->slab) + attrcache_bytes(c->attr) +
@@ -432,7 +443,8 @@ static bool evict_listing(struct caches *c)
 	return true;
 }
 
-/* Move both hands on a little; `*steps` counts down. */
+/* Moves both hands on a little, and gives up what they find. `*steps` counts
+ * down by the buckets that were looked at. */
 static void move_hands(struct caches *c, size_t *steps)
 {
 	size_t few = HAND_STEPS, more = HAND_STEPS;
@@ -482,7 +494,8 @@ bool caches_shrink(struct caches *c)
 	if (before <= c->memory_bytes)
 		return false;
 	caches_trim(c);
-	/* The file may have more than is in memory. */
+	/* What was given up is still in the file of metasave, where it may
+	 * stay. */
 	c->dirty = dirty;
 	return caches_bytes(c) < before;
 }

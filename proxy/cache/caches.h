@@ -51,26 +51,32 @@ struct caches_data {
 	struct node *node;
 	uint32_t cred; /* caches_cred(); 0: none */
 	uint64_t offset;
-	const void *data; /* gone when the call is over */
+	const void *data; /* good for the length of the call */
 	uint32_t len;
-	bool ahead;  /* nobody asked for it yet */
-	bool shared; /* another machine had it from the server */
+	/* It was fetched ahead, and no client has asked for it yet. */
+	bool ahead;
+	/* It comes from another machine of the farm, which had it from the
+	 * server. */
+	bool shared;
 };
 
 /* Who hears of what comes in; a part of their struct. A member may be NULL. */
 struct caches_hook {
 	LIST_ENTRY(caches_hook) link;
-	/* Data of a file that may be kept. */
+	/* Hears of data of a file that came and may be kept. */
 	void (*on_data)(struct caches_hook *h, const struct caches_data *d);
-	/* The directory's listing came from the server, and is complete. */
+	/* Hears that the directory's listing came, and is complete. */
 	void (*on_listing)(
 	    struct caches_hook *h, struct node *dir, uint32_t cred, bool plus);
 };
 
 LIST_HEAD(caches_hooks, caches_hook);
 
+/* All caches of one server. Whoever has it may look; changes come in by
+ * learn.h. */
 struct caches {
-	struct caches *buried; /* were flushed, and are freed bit by bit */
+	/* Caches that were flushed, and are freed bit by bit. */
+	struct caches *buried;
 	struct slab *slab;
 	struct credtab *creds;
 	struct attrcache *attr;
@@ -79,49 +85,63 @@ struct caches {
 	struct answercache *answers;
 	struct listcache *lists;
 	struct mounttab *mounts;
-	struct datacache *data; /* NULL: none */
+	struct datacache *data; /* file data; NULL: there is no data cache */
 	const struct config_server *config;
 	struct metrics *metrics;
-	size_t memory_bytes;  /* what all of them may take */
-	size_t trimmed_bytes; /* what they took when it was looked last */
-	size_t bury_bucket;   /* of those that were flushed */
-	uint64_t flushes;     /* how often all was forgotten */
+	size_t memory_bytes; /* bytes that all of them may take */
+	/* Bytes that they took when caches_trim() looked last. */
+	size_t trimmed_bytes;
+	size_t bury_bucket; /* the next bucket of those that were flushed */
+	/* How often all was forgotten: whatever asks somebody else notes it,
+	 * and knows by it whether its node may be gone. */
+	uint64_t flushes;
 	struct caches_hooks hooks;
-	bool dirty; /* something came in since it was saved */
-	/* For some [export] section, the file system is not known (yet). */
+	bool dirty; /* something came in since the caches were saved */
+	/* For some [export] section, the file system is not known (yet), so all
+	 * others are treated as strict. */
 	bool exports_unknown;
-	struct config_policy strict; /* as the server's, but strict */
+	/* The server's policy, but for the mode strict. */
+	struct config_policy strict;
 	struct log_limit clocks_told;
 };
 
-/* `data` becomes theirs; it may be NULL. NULL and errno on failure. */
+/* Makes the caches of one server, which may take `memory_bytes`; `config` and
+ * `metrics` outlive them. `data` becomes theirs; it may be NULL. NULL and errno
+ * on failure: then `data` is still the caller's. */
 struct caches *caches_new(const struct config_server *config,
     struct metrics *metrics, size_t memory_bytes, struct datacache *data);
+/* Frees all, which takes as long as there are nodes; caches_take_apart() first
+ * spares the loop that. NULL is allowed. */
 void caches_free(struct caches *c);
-/* Give them a data cache; they have had none until now. */
-void caches_set_data(struct caches *c, struct datacache *data);
-/* The configuration was reloaded. */
-void caches_set_config(struct caches *c, const struct config_server *config);
-/* Sets the memory that all caches together may use. Where they use more,
- * caches_shrink() gives it back. */
-void caches_set_memory(struct caches *c, size_t memory_bytes);
-/* Give up a part of what is too much, some tenths of a millisecond; to be
- * called again while it returns true. */
-bool caches_shrink(struct caches *c);
-/* Forget everything, data too. The memory is given back by caches_bury(). */
-void caches_flush(struct caches *c);
-/* Free a part of them, before caches_free(), so that no turn is long; to be
- * called again while it returns true. Nothing else may use them from then on.
+/* Gives them a data cache, which becomes theirs; they have had none until now.
  */
+void caches_set_data(struct caches *c, struct datacache *data);
+/* Uses a configuration that was reloaded. The former one must still be there.
+ */
+void caches_set_config(struct caches *c, const struct config_server *config);
+/* Sets the bytes that all caches together may use. Where they use more,
+ * caches_shrink() gives them back. */
+void caches_set_memory(struct caches *c, size_t memory_bytes);
+/* Gives up a part of what is too much, some tenths of a millisecond's work; to
+ * be called again while it returns true. */
+bool caches_shrink(struct caches *c);
+/* Forgets everything, data too. The memory is given back by caches_bury(). All
+ * nodes are gone after this. */
+void caches_flush(struct caches *c);
+/* Frees a part of them, before caches_free(), so that no turn of the loop is
+ * long; to be called again while it returns true. Nothing else may use them
+ * from then on. */
 bool caches_take_apart(struct caches *c);
-/* Free a part of what was flushed, some tenths of a millisecond; to be called
- * again while it returns true. */
+/* Frees a part of what was flushed, some tenths of a millisecond's work; to be
+ * called again while it returns true. */
 bool caches_bury(struct caches *c);
 
+/* Has a hook hear of what comes in, until it is removed. */
 void caches_add_hook(struct caches *c, struct caches_hook *h);
 void caches_remove_hook(struct caches_hook *h);
 
-/* The number of a caller's credential; 0: nothing can be kept for it. */
+/* Returns the number of a caller's credential; 0: nothing can be kept for it,
+ * since memory is short. `auth` is only looked at for AUTH_SYS. */
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
     const struct rpc_auth_sys *auth);
 /* A user of this machine, as a server sees it. */
@@ -133,29 +153,32 @@ struct user {
 };
 
 /*
- * The AUTH_SYS credential that the NFS client of this machine would send for
- * the user, so that the same caches answer both; its bytes are in `body`. Of
- * more than 16 groups the first count, as with the kernel's client. Returns its
- * number, as caches_cred(); 0 without memory.
+ * Makes the AUTH_SYS credential (RFC 5531 appendix A) that the NFS client of
+ * this machine would send for the user, so that the same caches answer both;
+ * its bytes are in `body`. Of more than 16 groups the first count, as with the
+ * kernel's client. Returns its number, as caches_cred(); 0 without memory.
  */
 uint32_t user_cred(struct caches *c, const struct user *user,
     struct rpc_cred *cred, char body[RPC_AUTH_BODY_MAX]);
-/* The policy that holds for a node: the server's, or that of its [export]
- * section. NULL stands for a node that is not known. */
+/* Returns the policy that holds for a node: the server's, or that of its
+ * [export] section. NULL stands for a node that is not known. Good until
+ * caches_set_config(). */
 const struct config_policy *caches_policy(
     const struct caches *c, const struct node *node);
 
-/* The root of an export that somebody has mounted. It points into the answer
- * to that MNT. False where nobody has. */
+/* Finds the root of an export that somebody has mounted. `*root` points into
+ * the kept answer to that MNT. False where nobody has. */
 bool caches_mounted(struct caches *c, const char *path, nfs3_fh *root);
-/* The root of an [export] section's path is of this file system, for which the
- * section counts from now on. False without memory. */
+/* Notes that the root of an [export] section's path is of this file system, for
+ * which the section counts from now on. False without memory. */
 bool caches_set_export(struct caches *c, const char *path, uint64_t fsid);
 
-/* In ctime_ns: the file system's clock was set back (struct fsys). Data from
- * before that was known is of another version. */
+/* A bit in ctime_ns: the file system's clock was set back (struct fsys). By it,
+ * data from before that was known is of another version. */
 #define CACHES_CLOCK_BACK (UINT32_C(1) << 31)
 
+/* The key and version by which the data cache knows a file. The node must have
+ * attributes for the version. */
 struct data_key caches_data_key(const struct node *node);
 struct data_version caches_data_version(
     const struct caches *c, const struct node *node);
@@ -165,15 +188,15 @@ struct data_version caches_data_version(
 void caches_dead(struct caches *c, const nfs3_fh *fh, uint64_t now_us);
 /* Give up what is least useful, until the budget holds. */
 void caches_trim(struct caches *c);
-/* All memory, the index of the data included. */
+/* The bytes of all memory, the index of the data included. */
 size_t caches_bytes(const struct caches *c);
-/* Bytes that a name, its handle and its attributes take on the average. */
+/* The bytes that a name, its handle and its attributes take on the average. */
 size_t caches_entry_bytes(const struct caches *c);
 
 /* Sizes of the caches, as they are now. */
 struct caches_stats {
 	size_t objects;
-	size_t names;        /* absent ones too */
+	size_t names;        /* names that are known, as absent too */
 	size_t object_bytes; /* objects and names: they share memory */
 	size_t grants;       /* of one credential for one object */
 	size_t grant_bytes;

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Each mode comes down to one number, the oldest time of sending that will do;
- * 0 where any will.
+ * 0 where any will. Everybody who answers from the caches asks here, mostly by
+ * known.c; nothing else compares ages, so a client is promised what these few
+ * functions say. It reads no clock and no cache.
  */
 #include "cache/contract.h"
 
@@ -71,7 +73,7 @@ bool contract_granted(const struct contract *c, uint64_t sent_us)
 
 /* ---- ahead of clients -------------------------------------------------- */
 
-/* Such parts of attr_timeout. */
+/* These are parts of attr_timeout: a quarter, a half, a third. */
 enum { REPEAT_PARTS = 4, RECENT_PARTS = 2, SLACK_PARTS = 3 };
 
 uint64_t contract_repeat_us(const struct config_policy *policy)
@@ -107,7 +109,7 @@ uint64_t contract_lasts_since_us(
 	return since_us - policy->attr_timeout_us;
 }
 
-/* For a third of `timeout_us` from now on, at least. */
+/* Whether it lasts for a third of `timeout_us` from now on, at least. */
 static bool lasts(
     const struct contract *c, uint64_t sent_us, uint64_t timeout_us)
 {

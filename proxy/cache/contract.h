@@ -31,14 +31,17 @@ enum {
 	CONTRACT_LOADED_WHOLE_US = 2, /* saved at the end, nothing missing */
 };
 
-/* For one request, and one object. */
+/* The rules for one request and one object; plain numbers, and nobody owns it.
+ */
 struct contract {
 	enum config_consistency mode;
 	bool offline;
 	uint64_t now_us;
 	uint64_t received_us;
-	uint64_t attr_timeout_us; /* of the policy, for rights */
-	uint64_t age_us; /* of confirmations; no more than attr_timeout_us */
+	/* The policy's, in microseconds; bounds the age of rights. */
+	uint64_t attr_timeout_us;
+	/* Bounds the age of confirmations; no more than attr_timeout_us. */
+	uint64_t age_us;
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;
 	/* No older answer will do, however young it is, unless the server is
@@ -46,21 +49,24 @@ struct contract {
 	uint64_t stale_us;
 };
 
+/* Fills in the rules of a policy, for a request that came in at `received_us`;
+ * `offline`: there is no link to the server. */
 void contract_init(struct contract *c, const struct config_policy *policy,
     bool offline, uint64_t received_us, uint64_t now_us);
 
-/* The object had not changed for `still_us` when it was confirmed: the
- * confirmation may grow a tenth as old, as HTTP caches have it (RFC 9111
- * section 4.2.2). An object that changed a moment ago is likely to change
- * again; one that has been unchanged for half a minute is held to attr_timeout
+/* Says that the object had not changed for `still_us` when it was confirmed:
+ * then the confirmation may grow a tenth as old, as HTTP caches have it (RFC
+ * 9111 section 4.2.2). An object that changed a moment ago is likely to change
+ * again; one that has been unchanged for ten times attr_timeout is held to that
  * alone. */
 void contract_set_still(struct contract *c, uint64_t still_us);
 
-/* May an answer rest on attributes that a call sent then confirmed? */
+/* Whether an answer may rest on attributes that a call sent at `sent_us`
+ * confirmed; 0: none did. */
 bool contract_fresh(const struct contract *c, uint64_t sent_us);
-/* May an answer rest on an absence that a call sent then found? */
+/* The same for an absence that such a call found. */
 bool contract_absent(const struct contract *c, uint64_t sent_us);
-/* May an answer rest on a right that a call sent then was granted? */
+/* The same for a right that such a call was granted. */
 bool contract_granted(const struct contract *c, uint64_t sent_us);
 
 /*
@@ -95,10 +101,12 @@ uint64_t contract_lasts_since_us(
  */
 bool contract_lasts(
     const struct contract *c, uint64_t sent_us, uint64_t least_us);
-/* The same of a right that the server gave. */
+/* The same for a right that the server gave. */
 bool contract_right_lasts(const struct contract *c, uint64_t sent_us);
 
-/* A name, an absence or a listing that hangs on a node. */
+/* How a name, an absence, a listing, an answer or data hangs on a node: for
+ * which generation it counts, whether any later change of the node would show
+ * as another version (firm), and when the call was sent that brought it. */
 struct binding {
 	uint32_t generation;
 	bool firm;
@@ -118,7 +126,8 @@ bool contract_bound(const struct contract *c, struct attrcache *ac,
  */
 uint64_t contract_held_us(
     struct attrcache *ac, const struct node *node, const struct binding *b);
-/* For datacache_find(): data that is not firm must have been sent since. */
+/* For datacache_find(): data that is not firm counts only if its call was sent
+ * at this time or later. */
 uint64_t contract_data_valid(const struct contract *c);
 
 #endif

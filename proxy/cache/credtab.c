@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Credentials in an array with a hash table of indices. When it is full, the
- * one that was used longest ago loses its number, which is never given again.
+ * one that was used longest ago loses its number, which is never given again:
+ * so what is kept for a number can never be taken for another user's.
+ * caches_cred() asks once for each call of a client.
  */
 #include "cache/credtab.h"
 
@@ -16,16 +18,18 @@ struct cred {
 	struct cred_key key;
 	uint32_t id;
 	uint32_t next; /* index + 1 of the next of equal hash */
-	uint64_t used; /* when it was last asked for, in calls */
+	uint64_t used; /* when it was last asked for, by `calls` */
 };
 
 struct credtab {
 	struct cred *creds;
 	uint32_t n;
 	uint32_t room;
+	/* The number that was given last. */
 	uint32_t last_id;
 	uint64_t calls;
-	uint32_t slots[SLOTS]; /* index + 1 */
+	/* Index + 1 of the first credential by hash; 0: none. */
+	uint32_t slots[SLOTS];
 };
 
 struct credtab *credtab_new(void)
@@ -41,7 +45,9 @@ void credtab_free(struct credtab *ct)
 	free(ct);
 }
 
-/* Insertion sort: sixteen at most, and mostly sorted already. */
+/* Copies the groups sorted, each once and without `gid`; returns how many there
+ * are. An insertion sort will do: there are sixteen at most, mostly sorted
+ * already. */
 static uint32_t gids_sort(
     uint32_t *to, const uint32_t *gids, uint32_t n, uint32_t gid)
 {
@@ -87,7 +93,8 @@ static void unlink_cred(struct credtab *ct, uint32_t index)
 	*link = ct->creds[index].next;
 }
 
-/* A place for a new one: the one used longest ago makes room. */
+/* Returns the index of a place for a new one, for which the one used longest
+ * ago makes room; UINT32_MAX without memory. */
 static uint32_t take_index(struct credtab *ct)
 {
 	uint32_t oldest = 0;

@@ -25,18 +25,23 @@ struct cred_key {
 	uint32_t gids[CREDTAB_GIDS_MAX];
 };
 
+/* Makes an empty table; NULL without memory. */
 struct credtab *credtab_new(void);
 void credtab_free(struct credtab *ct);
 
+/* Makes the key of a credential. `auth` is looked at for AUTH_SYS only; it has
+ * CREDTAB_GIDS_MAX groups at most. */
 void cred_key_make(
     struct cred_key *key, uint32_t flavor, const struct rpc_auth_sys *auth);
 
 /*
- * The number of a credential; the same for as long as it is among the
- * CREDTAB_MAX used last, and never given to another one. 0 without memory.
+ * Returns the number of a credential, from 1 on: the same one for as long as
+ * the credential is among the CREDTAB_MAX used last, and never given to another
+ * one. 0 without memory.
  */
 uint32_t credtab_get(struct credtab *ct, const struct cred_key *key);
-/* All that are known, from `i` = 0 on; false behind the last one. */
+/* Gives all credentials that are known, from `i` = 0 on; false behind the last
+ * one. */
 bool credtab_at(
     const struct credtab *ct, uint32_t i, struct cred_key *key, uint32_t *id);
 

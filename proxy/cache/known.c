@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The questions of known.h, put to all caches and to the contract. */
+/* The questions of known.h, put to all caches and to the contract.
+ * svc/cached*.c answer clients by them, prefetch/, warm/ and farm/ decide by
+ * them what is worth asking for; so all of them mean the same by "fresh" and
+ * "granted". Nothing here changes what is known, but for marks of use. */
 #include "cache/known.h"
 
 #include <string.h>
@@ -19,6 +22,9 @@ static bool may_change_soon(const struct attrcache *ac, const struct node *node)
 	return node->flags & (NODE_WRITTEN | NODE_LIVELY);
 }
 
+/* Holds the node to less than its policy: a file whose contents were contested,
+ * or that is told to a machine without a bit, to strict; one that may change
+ * soon, by how long it has been still. */
 static void set_age(struct known *k, const struct asker *who)
 {
 	struct attrcache *ac = k->caches->attr;
@@ -52,6 +58,7 @@ void known_node(struct known *k, const struct asker *who, struct node *node)
 		set_age(k, who);
 }
 
+/* Nobody asks, so rights and the machine do not count. */
 uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us)
 {
 	struct asker who = asker_now(c, 0, now_us);
@@ -198,8 +205,9 @@ struct named known_name(
 	    .bound = dentry_binding(d)};
 }
 
-/* Whether a complete listing of the asker's own has no such name; of two the
- * later one tells. */
+/* Whether a complete listing of the asker's own has no such name. READDIR and
+ * READDIRPLUS have one each; the later one tells, by which the answer is bound.
+ */
 static bool listed_absent(
     const struct known *dir, const nfs3_name *name, struct binding *b)
 {

@@ -33,7 +33,7 @@ struct asker {
 	uint64_t trip_us; /* round trip to the server; 0: not known */
 };
 
-/* Somebody who asks of his own accord, not for a request. */
+/* The daemon itself asks, of its own accord and not for a client's request. */
 static inline struct asker asker_now(
     struct caches *c, uint32_t cred, uint64_t now_us)
 {
@@ -41,12 +41,15 @@ static inline struct asker asker_now(
 	    .caches = c, .cred = cred, .received_us = now_us, .now_us = now_us};
 }
 
+/* What the caches know of one object, for one asker. See the top of this file
+ * for how long it is good. */
 struct known {
 	struct caches *caches;
 	struct node *node; /* NULL: nothing is known */
 	const struct config_policy *policy;
 	struct contract contract;
-	const struct grant *grant; /* of the asker; NULL: none */
+	/* The asker's rights; NULL: none are known. */
+	const struct grant *grant;
 	uint32_t cred;
 	struct machine machine; /* the asker's */
 	uint64_t sent_us;       /* attrcache_sent(); 0: no attributes */
@@ -100,11 +103,12 @@ bool known_absent(const struct known *k, const struct binding *b);
  * must be no older than `recent_us`. */
 bool known_absent_unasked(
     const struct known *k, const struct binding *b, uint64_t recent_us);
-/* The attributes, if they may be told; else none. */
+/* Returns the attributes if they are fresh, so that they may be told; else
+ * none. */
 post_op_attr known_attr(const struct known *k);
-/* A client is told what is known: a WRITE that rests on that has to be
- * confirmed first. State that was loaded after a kill may lack changes that the
- * client itself made, so it is not judged by that. */
+/* Notes that a client is told what is known, because a WRITE that rests on that
+ * has to be confirmed first. State that was loaded after a kill may lack
+ * changes that the client itself made, so it is not judged by that. */
 static inline void known_tell(const struct known *k)
 {
 	attrcache_tell(k->node, k->machine,
@@ -117,14 +121,17 @@ static inline void known_tell(const struct known *k)
 struct datacache_read known_data(const struct known *k,
     struct data_version *version, uint64_t offset, uint32_t len);
 
-/* Where a name leads, in whatever version of its directory. */
+/* Where a name leads, in whatever version of its directory. `bound` says by
+ * what that counts. */
 struct named {
 	bool known;
 	bool absent;
-	struct node *child; /* NULL: absent, or of no use any more */
+	/* NULL: the name is absent, or its node of no use any more. */
+	struct node *child;
 	struct binding bound;
 };
 
+/* Looks a name up; `known` is false where nothing is known of it. */
 struct named known_name(
     const struct caches *c, const struct node *dir, const nfs3_name *name);
 
@@ -138,7 +145,8 @@ bool known_absence(const struct known *dir, const nfs3_name *name,
  * `since_us` or later; "." and ".." need not be. */
 bool known_entry_since(const struct caches *c, const struct node *dir,
     const struct list_entry *e, uint64_t since_us);
-/* How many of the first `look` entries were not. */
+/* Counts, of the first `look` entries, those that were not confirmed since
+ * then. */
 unsigned known_stale_entries(const struct caches *c, const struct node *dir,
     const struct listing *l, uint64_t since_us, unsigned look);
 
@@ -154,16 +162,18 @@ unsigned known_stale_entries(const struct caches *c, const struct node *dir,
  */
 struct known_walk {
 	struct asker who;
-	struct node *node; /* where it has come to; NULL: nowhere */
-	struct known dir;  /* of `name` */
-	nfs3_name name;    /* in the path */
+	struct node *node; /* where the walk has come to; NULL: nowhere */
+	struct known dir;  /* the directory that `name` was looked up in */
+	nfs3_name name;    /* the name, as it lies in the path */
 	struct named named;
-	const char *left; /* of the path, behind `name` */
+	const char *left; /* the rest of the path, behind `name` */
 };
 
+/* Begins a walk at `root`; `path` must live as long as the walk. */
 void known_walk_begin(struct known_walk *w, const struct asker *who,
     struct node *root, const char *path);
-/* False at the end of the path, and where the last name led nowhere. */
+/* Goes on by one name. False at the end of the path, and where the last name
+ * led nowhere. */
 bool known_walk_next(struct known_walk *w);
 
 #endif

@@ -2,6 +2,10 @@
 /*
  * Replies to calls that changed nothing: attributes, names, rights, answers
  * that are kept whole, data and listings. learn_change.c has the others.
+ *
+ * learn_reply() is the way in. Attributes go first, since they decide whether
+ * the rest of the reply is of the version that is known; what is not is
+ * dropped, but the attributes stay: the client has seen them.
  */
 #include <string.h>
 
@@ -18,7 +22,8 @@ void learn_data_moved(const struct learn *l, const struct node *node,
 	struct data_key key = caches_data_key(node);
 	const struct node_ext *x = attrcache_ext(l->caches->attr, node);
 
-	/* It was found out just now that what is there may not be firm. */
+	/* The change has just shown that the server's clock was set back, so
+	 * what is there may not be firm. */
 	if ((from->ctime_ns ^ to.ctime_ns) & CACHES_CLOCK_BACK)
 		learn_data_drop(l, node);
 	else if (l->caches->data)
@@ -26,7 +31,7 @@ void learn_data_moved(const struct learn *l, const struct node *node,
 		    x && x->first_sent_us ? x->first_sent_us : l->sent_us);
 }
 
-/* The version that is known, where one is. */
+/* Gives the version that is known, where one is. */
 bool learn_version(
     const struct learn *l, const struct node *node, struct data_version *v)
 {
@@ -41,8 +46,9 @@ bool learn_rights_differ(const fattr3 *x, const fattr3 *y)
 	return x->mode != y->mode || x->uid != y->uid || x->gid != y->gid;
 }
 
-/* A mount asks PATHCONF first of all, and knfsd's reply has no attributes: of
- * which file system that was shows later. */
+/* Moves what PATHCONF said about case from the node to its file system, as soon
+ * as that is known. A mount asks PATHCONF first of all, and knfsd's reply to it
+ * has no attributes. */
 static void learn_case(const struct learn *l, struct node *node)
 {
 	const unsigned said = NODE_CASE_SENSITIVE | NODE_CASE_BLIND;
@@ -58,6 +64,8 @@ static void learn_case(const struct learn *l, struct node *node)
 	node->flags &= ~said & 0xffff;
 }
 
+/* Applies attributes to a node, and to what hangs on it; false where nothing of
+ * the reply may be kept. */
 static bool apply_attr(
     const struct learn *l, struct node *node, const fattr3 *a)
 {
@@ -93,7 +101,7 @@ static bool apply_attr(
 	}
 }
 
-/* Attributes of a node; false where nothing of the reply may be kept. */
+/* The same, and notes what else follows from them. */
 static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 {
 	bool kept = apply_attr(l, node, a);
@@ -139,7 +147,8 @@ void learn_answered(const struct learn *l, struct node *node, bool own)
 		    l->caches->access, node, l->cred, own, l->sent_us);
 }
 
-/* A reply with attributes that is otherwise of no use: an error, say. */
+/* A reply that is otherwise of no use, such as an error, may have attributes.
+ * They are learned for objects that are known: the client sees them, too. */
 void learn_attr(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
@@ -152,6 +161,7 @@ void learn_attr(
 		(void)apply(l, node, &attr->post_op_attr_u.attributes);
 }
 
+/* The binding of a reply that is of the node's present version. */
 static struct binding bound_now(const struct learn *l, struct node *node)
 {
 	return (struct binding){
@@ -177,6 +187,8 @@ static bool is_of_version(
 		   l->caches->attr, node, &attr->post_op_attr_u.attributes);
 }
 
+/* Binds a name, or an absence, in the directory, unless a change of our own
+ * came in between. */
 static void bind_name(const struct learn *l, struct node *dir,
     const nfs3_name *name, struct node *child)
 {
@@ -212,8 +224,9 @@ static void learn_absent(const struct learn *l)
 }
 
 /* A name was found. If the directory's own listing, which is firm and of the
- * same version, lacks it, listings of that file system prove nothing: it has
- * short names, say, or drops what stands at the end. */
+ * same version, lacks it, listings of that file system prove nothing: the
+ * server takes short names, for example, or drops what stands at the end. No
+ * absence is answered from a listing there any more. */
 static void learn_unlisted(
     const struct learn *l, struct node *dir, const nfs3_name *name)
 {
@@ -268,7 +281,8 @@ static void learn_access(const struct learn *l)
 		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
 }
 
-/* Answers that are kept whole. */
+/* Keeps an answer whole. `attr` are the attributes in it, which may be NULL;
+ * `key` is the mask of a GETACL. */
 static void learn_answer(const struct learn *l, const nfs3_fh *fh,
     const post_op_attr *attr, uint32_t key)
 {
@@ -280,7 +294,8 @@ static void learn_answer(const struct learn *l, const nfs3_fh *fh,
 	learn_answered(l, node, false);
 	if (!may_fill(l, node) || (attr && !is_of_version(l, node, attr)))
 		return;
-	/* The binding must be of the node's generation once it has an ext. */
+	/* A node without an ext has the generation 0. It must have one first,
+	 * so that its next generation differs from the one in the binding. */
 	if (!attrcache_make_ext(l->caches->attr, node))
 		return;
 	bound = bound_now(l, node);
@@ -343,9 +358,10 @@ static void learn_read(const struct learn *l)
 		add_data(l, node);
 }
 
-/* `dir` is NULL where the listing is not kept, and then its names are not
- * either. The attributes are: once a client has seen them, be it those of "."
- * and "..", it must not be told older ones. */
+/* Learns an entry of a READDIRPLUS. `dir` is NULL where the listing is not
+ * kept, and then its names are not either. The attributes are: once a client
+ * has seen them, be it those of "." and "..", it must not be told older ones.
+ */
 static void learn_entry(
     const struct learn *l, struct node *dir, const struct nfs3_dirent *e)
 {
@@ -362,7 +378,8 @@ static void learn_entry(
 	learn_answered(l, child, false);
 }
 
-/* The hooks hear of a listing that is complete. */
+/* Tells the hooks of a listing that is complete. It is looked up for each,
+ * since a hook may have made room for something else. */
 static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 {
 	struct listing *list;
@@ -377,8 +394,8 @@ static void tell_listing(const struct learn *l, struct node *dir, bool plus)
 	}
 }
 
-/* The directory, where the listing in the reply is of the version that is known
- * and may be kept; else NULL. */
+/* Returns the directory, where the listing in the reply is of the version that
+ * is known and may be kept; else NULL. */
 static struct node *listed_dir(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
@@ -434,7 +451,7 @@ static void learn_readdirplus(const struct learn *l)
 	learn_list(l, &l->args->readdirplus.dir, &r->dir_attributes, &page);
 }
 
-/* Their attributes stand first in the results. */
+/* FSSTAT and FSINFO: their attributes stand first in the results. */
 static void learn_fs(const struct learn *l)
 {
 	learn_answer(l, &l->args->object,
@@ -456,8 +473,8 @@ static void learn_getacl(const struct learn *l)
 }
 
 /*
- * An error. In all results but those of GETATTR, which have none, attributes
- * stand first then, and the handle stands first in all arguments.
+ * Learns from an error. In all results but those of GETATTR, which have none
+ * then, attributes stand first, and the handle stands first in all arguments.
  */
 static void learn_error(const struct learn *l)
 {
@@ -504,6 +521,8 @@ static void learn_nfs3(const struct learn *l)
 		learn_error(l);
 }
 
+/* Keeps the answer to a MNT, so that its user can mount while the server is
+ * away. */
 static void learn_mnt(const struct learn *l)
 {
 	struct mounttab_entry e = {.path = l->args->mnt.dirpath.data,
@@ -518,6 +537,8 @@ static void learn_mnt(const struct learn *l)
 	l->caches->dirty = true;
 }
 
+/* Logs that a server's clock was set back: it costs confirmations, and is worth
+ * mending there. */
 static void tell_clocks(const struct learn *l)
 {
 	uint32_t n = attrcache_take_clocks_back(l->caches->attr);

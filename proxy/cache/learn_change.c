@@ -3,17 +3,21 @@
  * Replies to changes of our own. Their attributes from before and after the
  * change (wcc_data, RFC 1813 section 2.6) tell which bindings stay valid; if
  * there are none, all bindings of the object are dropped.
+ *
+ * In each of these functions the names are asked for first (learn_name_was()),
+ * then directories and objects get their new state, and the new names are bound
+ * last: only so what is bound is of the state after the change.
  */
 #include <string.h>
 
 #include "cache/known.h"
 #include "cache/learn_private.h"
 
-/* The state of a directory after a change of our own in it. */
+/* What is known of a directory after a change of our own in it. */
 struct own_dir {
 	bool preserved; /* nobody else has changed it */
-	bool crossed; /* two changes overlapped: nobody knows where the changed
-			 name leads */
+	/* Two changes overlapped: nobody knows where the changed name leads. */
+	bool crossed;
 };
 
 void learn_data_drop(const struct learn *l, const struct node *node)
@@ -56,7 +60,8 @@ static bool changes_crossed(const struct learn *l, const struct node *dir)
 	return x && x->changed_us >= l->sent_us;
 }
 
-/* A directory whose names were changed; the caller binds the new ones. */
+/* Notes that the names of a directory were changed. Returns it, for the caller
+ * to bind the new ones, or NULL without memory. */
 static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
     const wcc_data *wcc, struct own_dir *own)
 {
@@ -81,6 +86,8 @@ static struct node *dir_changed(const struct learn *l, const nfs3_fh *fh,
 	return dir;
 }
 
+/* Binds a name that a change of our own made, moved or removed (`child` NULL).
+ * Where two changes overlapped, it is forgotten: it may be the other one's. */
 static void bind_own(const struct learn *l, struct node *dir,
     const struct own_dir *own, const nfs3_name *name, struct node *child)
 {
@@ -132,9 +139,11 @@ void learn_forget_name(const struct learn *l, const diropargs3 *where)
 
 /* ---- well done -------------------------------------------------------- */
 
+/* CREATE, MKDIR, SYMLINK or MKNOD succeeded. The reply need not have a handle
+ * (RFC 1813 section 3.3.8); then nobody knows which object it is. */
 static void own_create(const struct learn *l)
 {
-	/* It stands first in the arguments of all four. */
+	/* The directory and name stand first in the arguments of all four. */
 	const diropargs3 *where = &l->args->dirop;
 	const newobj3resok *r = &l->res->newobj.newobj3res_u.resok;
 	wcc_data wcc = {.after = r->obj_attributes};
@@ -147,14 +156,14 @@ static void own_create(const struct learn *l)
 		    l->caches->attr, &r->obj.post_op_fh3_u.handle);
 	if (!child) {
 		learn_forget_name(l, where);
-		/* It may have found a file there, whichever, and cut it short.
+		/* The CREATE may have found some file there, and cut it short.
 		 */
 		if (l->proc->proc == NFSPROC3_CREATE &&
 		    l->args->create.how.mode == UNCHECKED)
 			learn_unknown(l);
 		return;
 	}
-	/* CREATE may have found the file there and cut it short. */
+	/* The CREATE may have found the file there, and cut it short. */
 	(void)apply_own(l, child, &wcc, false);
 	learn_data_drop(l, child);
 	if (wcc.after.attributes_follow)
@@ -163,6 +172,8 @@ static void own_create(const struct learn *l)
 		bind_own(l, dir, &own, &where->name, child);
 }
 
+/* REMOVE or RMDIR succeeded: the name is absent, and its object has one name
+ * less. */
 static void own_remove(const struct learn *l)
 {
 	const diropargs3 *where = &l->args->dirop;
@@ -182,8 +193,9 @@ static bool same_handle(const nfs3_fh *a, const nfs3_fh *b)
 }
 
 /*
- * Bind what RENAME moved to its new name. If the old name led there for sure,
- * that is an answer; else it only tells a later change which object it may be
+ * Binds what RENAME moved to its new name. If the old name led there for sure,
+ * that is an answer; else the name is bound as a guess, as of time 0: nothing
+ * is answered by it, and it only tells a later change which object that may be
  * about.
  */
 static void bind_moved(const struct learn *l, struct node *dir,
@@ -195,7 +207,8 @@ static void bind_moved(const struct learn *l, struct node *dir,
 	    was->firm && preserved ? l->sent_us : 0, false);
 }
 
-/* Whether a RENAME may have done nothing, since both names led to one file. */
+/* Whether a RENAME of the node may have done nothing, since both names led to
+ * it. */
 static bool may_have_other_names(const struct learn *l, const struct node *node)
 {
 	fattr3 a;
@@ -207,9 +220,9 @@ static bool may_have_other_names(const struct learn *l, const struct node *node)
 }
 
 /*
- * A RENAME of a name onto another name of the same file does nothing, and a
- * REMOVE leaves a file that has other links. The next attributes tell which it
- * was.
+ * RENAME succeeded. Onto another name of the same file it does nothing (RFC
+ * 1813 section 3.3.14), so the old name may still be there; and an object that
+ * it replaced may have other names. The next attributes tell which it was.
  */
 static void own_rename(const struct learn *l)
 {
@@ -236,7 +249,7 @@ static void own_rename(const struct learn *l)
 		bind_moved(l, dir, &to->name, &moved, own.preserved);
 }
 
-/* The contents stay, and only attributes were changed. */
+/* Notes a change of our own that left the contents, so the data stays good. */
 static void object_moved(
     const struct learn *l, struct node *node, const wcc_data *wcc)
 {
@@ -247,6 +260,7 @@ static void object_moved(
 		learn_data_moved(l, node, &from);
 }
 
+/* LINK succeeded: the file has a name more. */
 static void own_link(const struct learn *l)
 {
 	const LINK3res *r = &l->res->link;
@@ -265,7 +279,8 @@ static void own_link(const struct learn *l)
 		bind_own(l, dir, &own, &l->args->link.link.name, file);
 }
 
-/* The file has another size. The bytes below both sizes are as they were. */
+/* The file has another size. The bytes below both sizes are as they were, so
+ * only those above are forgotten. */
 static void own_truncate(const struct learn *l, struct node *node)
 {
 	struct data_version from;
@@ -284,6 +299,7 @@ static void own_truncate(const struct learn *l, struct node *node)
 	learn_data_moved(l, node, &from);
 }
 
+/* SETATTR succeeded. Who may do what is asked for again. */
 static void own_setattr(const struct learn *l)
 {
 	const wcc_data *wcc = &l->res->wccstat.wcc;
@@ -324,6 +340,8 @@ static void own_setacl(const struct learn *l)
 		attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
 }
 
+/* WRITE succeeded: the bytes in its range are forgotten, all others stay good
+ * if nobody else wrote in between. */
 static void own_write(const struct learn *l)
 {
 	const WRITE3resok *r = &l->res->write.WRITE3res_u.resok;
@@ -351,6 +369,8 @@ static void own_write(const struct learn *l)
 	learn_data_moved(l, node, &from);
 }
 
+/* COMMIT changes no contents. But a server may give the file its blocks now, so
+ * the room in its file system is another one. */
 static void learn_commit(const struct learn *l)
 {
 	const wcc_data *wcc = l->res->status == NFS3_OK

@@ -4,6 +4,9 @@
  * they may have changed is forgotten. Attributes that the server sent with an
  * error are learned, since the client has seen them, too. Handles that the
  * server calls stale end here as well.
+ *
+ * learn_change.c comes here by the status of a reply, and svc/ by
+ * learn_unknown() where no reply came.
  */
 #include "cache/known.h"
 #include "cache/learn_private.h"
@@ -13,8 +16,8 @@ static bool has_bytes(const nfs3_fh *fh)
 	return fh->len > 0;
 }
 
-/* The object may have been changed, and nobody knows how: forget what hangs
- * on it. */
+/* Forgets what hangs on an object that may have been changed, nobody knows how.
+ */
 static void object_unknown(const struct learn *l, const nfs3_fh *fh)
 {
 	struct node *node = attrcache_get(l->caches->attr, fh);
@@ -27,7 +30,8 @@ static void object_unknown(const struct learn *l, const nfs3_fh *fh)
 	attrcache_changed(l->caches->attr, node, l->sent_us, l->now_us);
 }
 
-/* The one or two names that a change was about. */
+/* Gives the one or two names that a change was about, and returns how many; 0
+ * where it was about an object only. */
 static unsigned change_names(const struct learn *l, const diropargs3 *names[2])
 {
 	if (l->proc->prog != NFS_PROGRAM)
@@ -54,7 +58,8 @@ static unsigned change_names(const struct learn *l, const diropargs3 *names[2])
 	}
 }
 
-/* The object that a change was about, beside names. */
+/* Returns the handle of the object that a change was about, beside names; an
+ * empty one where there is none. */
 static nfs3_fh change_object(const struct learn *l)
 {
 	if (l->proc->prog == NFSACL_PROGRAM)
@@ -108,7 +113,8 @@ void learn_unknown(const struct learn *l)
 		object_unknown(l, &object);
 }
 
-/* Errors that a server finds before it does anything. */
+/* A server finds these errors before it does anything. All others, such as IO,
+ * NOSPC or SERVERFAULT, may come when a part of the change was made. */
 bool learn_certainly_not_done(nfsstat3 status)
 {
 	switch (status) {
@@ -134,8 +140,8 @@ bool learn_certainly_not_done(nfsstat3 status)
 	}
 }
 
-/* The attributes that the server sent of a directory whose names it did not
- * change. */
+/* Returns the attributes that the server sent of a directory whose names it did
+ * not change. */
 static const post_op_attr *dir_after(const struct learn *l, unsigned i)
 {
 	switch (l->proc->proc) {
@@ -180,7 +186,8 @@ static void names_failed(const struct learn *l)
 	}
 }
 
-/* A ctime may stay the same within a tick of the server's clock. */
+/* Whether nothing at all has changed. The version alone does not tell: a ctime
+ * may stay the same within a tick of the server's clock. */
 static bool is_unchanged(
     const struct learn *l, const struct node *node, const fattr3 *after)
 {
@@ -192,7 +199,8 @@ static bool is_unchanged(
 	return !learn_rights_differ(&was, after);
 }
 
-/* A SETATTR is several changes in one, and some may have been made. */
+/* A SETATTR failed. It is several changes in one, and some may have been made.
+ */
 static void setattr_failed(const struct learn *l)
 {
 	const post_op_attr *after = &l->res->wccstat.wcc.after;
@@ -229,7 +237,8 @@ void learn_not_done(const struct learn *l)
 
 /* ---- handles that are of no use --------------------------------------- */
 
-/* The handles that a call was about: a directory's first. */
+/* Gives the handles that a call was about, a directory's first, and returns how
+ * many there are. The error does not say which of two is stale, so both go. */
 static unsigned call_handles(const struct learn *l, nfs3_fh fh[2])
 {
 	const diropargs3 *names[2];

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Private to learn*.c. */
+/* Private to learn*.c, which share the ways in which one reply, `l`, changes
+ * the caches: learn.c has replies to calls that change nothing, learn_change.c
+ * changes of our own, learn_failed.c those that failed or are in doubt,
+ * learn_shared.c what other machines had. */
 #ifndef FOREFETCH_LEARN_PRIVATE_H
 #define FOREFETCH_LEARN_PRIVATE_H
 
@@ -9,16 +12,22 @@
 struct node;
 
 /* learn.c */
+/* Attributes of an object that is known already, from a reply that is otherwise
+ * of no use; nothing where there are none. */
 void learn_attr(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr);
+/* Notes that a call of the credential about the node succeeded; `own` where it
+ * was a READ or LOOKUP. Nothing for NULL. */
 void learn_answered(const struct learn *l, struct node *node, bool own);
+/* The version that is known of the node; false where none is. */
 bool learn_version(
     const struct learn *l, const struct node *node, struct data_version *v);
-/* The node has a new version, and its data is still good. */
+/* Binds the node's data to the version that it has now, since it is still good;
+ * `from` is the version before. */
 void learn_data_moved(const struct learn *l, const struct node *node,
     const struct data_version *from);
 
-/* Whether they say different things of who may do what. */
+/* Whether mode or owner differ, and so who may do what. */
 bool learn_rights_differ(const fattr3 *x, const fattr3 *y);
 
 /* learn_shared.c */
@@ -32,13 +41,16 @@ struct learn_bytes {
 	uint32_t len;
 	struct rbuf *hold; /* NULL: copy */
 	uint64_t sent_us;
-	bool firm; /* bound to the version for good */
+	bool firm; /* any later change would show as another version */
 	bool ahead, shared;
 };
+/* Keeps them in the data cache, and tells the hooks. */
 void learn_bytes(const struct learn_bytes *b);
 
 /* learn_change.c */
+/* Learns the reply to a change of our own, or to a COMMIT. */
 void learn_change(const struct learn *l);
+/* Forgets all data of the node's file. */
 void learn_data_drop(const struct learn *l, const struct node *node);
 
 /* Where a name led, as far as is known. */
@@ -48,26 +60,30 @@ struct learn_was {
 	bool firm;  /* the name was bound for good, so it led there for sure */
 };
 
+/* Where a name led before the change, to be asked before anything is changed.
+ */
 struct learn_was learn_name_was(const struct learn *l, const diropargs3 *where);
 /*
- * A name of an object is gone: its links and its ctime changed. Where it is not
- * known which object that was, any may be it: the name was not known, or
+ * A name of an object is gone, so its links and its ctime changed. Where nobody
+ * knows which object that was, any may be it: the name was not known, or
  * somebody else changed the directory (not `preserved`) and may have led the
  * name to another one. Even where it is known, the object may have been
  * exchanged within a tick for one with other names, unless the name was firm.
  */
 void learn_lost_name(const struct learn *l, const nfs3_fh *fh,
     const struct learn_was *was, bool preserved);
+/* Forgets the name: nobody knows whether it is there. */
 void learn_forget_name(const struct learn *l, const diropargs3 *where);
 
-/* learn_failed.c: errors that a server finds before it does anything. */
+/* learn_failed.c: whether a change failed by an error that a server finds
+ * before it does anything. */
 bool learn_certainly_not_done(nfsstat3 status);
-/* A change was answered, or never will be: how much room its file system has is
- * not what it was. */
+/* Notes that a change was answered, or never will be: how much room its file
+ * system has is not what it was. */
 void learn_room(const struct learn *l);
-/* A change that was answered by one. */
+/* Learns from a change that was answered by such an error. */
 void learn_not_done(const struct learn *l);
-/* STALE or BADHANDLE. */
+/* Learns that the handle, or one of the two, of a call is stale or bad. */
 void learn_stale(const struct learn *l);
 
 #endif

@@ -3,7 +3,10 @@
  * Bytes and listings that other machines had from the server. They were bound
  * there for good to a version of the file or directory, and are bound here to
  * the same one: as what this daemon has cached itself, they go out only under
- * attributes that the server has confirmed and rights that it gave.
+ * attributes that the server has confirmed and rights that it gave. farm/
+ * begins with learn_shared_begin() before it asks the engine, and hands over
+ * what came; the state from before is compared then, since anything may have
+ * happened meanwhile.
  */
 #include <string.h>
 
@@ -11,6 +14,9 @@
 #include "cache/learn_private.h"
 #include "nfsproto/nfs3_list.h"
 
+/* Whether these are the first bytes of a script or of an ELF program. The
+ * predictor tells programs from other files by it (prefetch/ground/observe.c).
+ */
 static bool is_program(const char *data, uint32_t len)
 {
 	return len >= 4 &&
@@ -54,9 +60,10 @@ void learn_bytes(const struct learn_bytes *b)
 	tell_data(b);
 }
 
-/* Whether the node's version, as it is known now, tells enough. A clock that
- * was set back may give two contents one ctime. A change of our own may have
- * come behind what confirmed the version. */
+/* Whether the node's version, as it is known now, tells contents apart. A clock
+ * that was set back may give two contents one ctime; and a change of our own
+ * may have come behind what confirmed the version. Gives the version, and when
+ * the call was sent that confirmed it. */
 static bool version_tells(struct caches *c, const struct node *node,
     struct data_version *version, uint64_t *confirmed_us)
 {
@@ -78,7 +85,8 @@ bool learn_shared_begin(
 	return version_tells(c, node, &s->version, &s->confirmed_us);
 }
 
-/* The node, if all is still as it was when the other machine was asked. */
+/* Returns the node if all is still as it was when the other machine was asked.
+ */
 static struct node *unchanged(const struct learn_shared *s)
 {
 	struct caches *c = s->caches;
@@ -97,7 +105,8 @@ static struct node *unchanged(const struct learn_shared *s)
 	return node;
 }
 
-/* There may have been no room for it on its way to the disk. */
+/* Whether the data cache took the bytes: there may have been no room for them
+ * on their way to the disk. */
 static bool is_kept(const struct learn_bytes *b)
 {
 	struct data_version version = caches_data_version(b->caches, b->node);
@@ -133,7 +142,8 @@ bool learn_shared_data(const struct learn_shared *s, uint64_t offset,
 	return is_kept(&b);
 }
 
-/* Names with a handle lead there; of attributes nothing is said. */
+/* Binds the names of a listing to the handles that it has. Of attributes it
+ * says nothing. */
 static void bind_names(
     const struct learn_shared *s, struct node *dir, const nfs3_dirlist *list)
 {

@@ -4,6 +4,10 @@
  * them. Where a reader will go on is remembered as hints; whether a name is
  * missing is asked of a hash table, which is made when that is first asked. The
  * table of a large listing takes several questions to be made.
+ *
+ * learn.c adds pages, svc/cached_list.c answers from them, known.c asks for
+ * absences. Listings hang on their directory (struct node_ext) and in one list
+ * by use, from whose end caches.c gives them up.
  */
 #include "cache/listcache.h"
 
@@ -18,20 +22,25 @@ enum {
 	HINTS = 8,
 	ENTRY_HEAD = 17,        /* fileid, cookie, length of the name */
 	LISTING_MAX = 64 << 20, /* bytes; a larger one is not kept */
-	CREDS_MAX = 16,         /* listings of one directory */
+	/* Listings of one directory, of all credentials. */
+	CREDS_MAX = 16,
 	/* Entries that are searched for a cookie that nobody was answered up
 	 * to; behind them the server is asked. */
 	SEEK_MAX = 1 << 15,
 	/* Names that one question adds to the table: a third of a
 	 * millisecond. */
 	NAMES_AT_ONCE = 4096,
-	/* No name is looked for any further, nor placed. By chance it comes to
-	 * a quarter of this among a million names. */
+	/* The places of the table that are looked at for one name. By chance a
+	 * name comes to a quarter of this among a million; where somebody chose
+	 * the names so that they collide, the listing tells nothing of
+	 * absences. */
 	PROBES_MAX = 256,
 };
 
 struct listing {
-	struct listing *next; /* of the same directory */
+	/* The next listing of the same directory; attrcache_ext() has the
+	 * first. */
+	struct listing *next;
 	TAILQ_ENTRY(listing) lru;
 	slab_ref dir;
 	uint32_t cred;
@@ -40,6 +49,7 @@ struct listing {
 	struct binding bound;
 	char verf[NFS3_COOKIEVERFSIZE];
 	char *data;
+	/* Bytes of entries in `data`, and the bytes that there is room for. */
 	size_t len;
 	size_t room;
 	uint32_t entries;
@@ -53,8 +63,9 @@ struct listing {
 	 * first wanted. */
 	uint32_t *names;
 	size_t names_mask;
-	size_t names_len; /* what of the entries is in the table */
-	bool crowded;     /* a name found no place: it tells nothing */
+	size_t names_len; /* how many bytes of the entries are in the table */
+	/* A name found no place, so the table tells nothing. */
+	bool crowded;
 };
 
 TAILQ_HEAD(listing_queue, listing);
@@ -98,6 +109,8 @@ void listcache_free(struct listcache *lc)
 	free(lc);
 }
 
+/* Returns the link to the listing, so that it can be taken out; NULL where
+ * there is none. */
 static struct listing **find(
     struct listcache *lc, const struct node *dir, uint32_t cred, bool plus)
 {
@@ -135,6 +148,7 @@ static void listing_drop(
 	listing_free(lc, l);
 }
 
+/* Makes an empty listing; the directory gives up one where it has too many. */
 static struct listing *listing_new(struct listcache *lc, struct node *dir,
     uint32_t cred, bool plus, const char *verf)
 {
@@ -161,6 +175,7 @@ static struct listing *listing_new(struct listcache *lc, struct node *dir,
 	return l;
 }
 
+/* Makes room for `more` bytes; false without memory, or above LISTING_MAX. */
 static bool listing_grow(struct listcache *lc, struct listing *l, size_t more)
 {
 	size_t room = l->room ? l->room * 2 : 1024;
@@ -181,6 +196,8 @@ static bool listing_grow(struct listcache *lc, struct listing *l, size_t more)
 	return true;
 }
 
+/* Adds an entry: file number and cookie of eight bytes, the name's length, the
+ * name. */
 static bool listing_append(
     struct listcache *lc, struct listing *l, const struct nfs3_dirent *e)
 {
@@ -201,9 +218,10 @@ static bool listing_append(
 	return true;
 }
 
-/* The page is of a listing that is known whole and holds: it brings nothing new
- * but what it says of the entries, which is not kept here. A listing from
- * before a change of our own is valid for a time only, and is then renewed. */
+/* Whether the page is of a listing that is known whole and holds: then it
+ * brings nothing new but what it says of the entries, which is not kept here. A
+ * listing from before a change of our own is valid for a time only, and is then
+ * renewed. */
 static bool listing_has(const struct node_ext *x, const struct listing *l,
     const struct list_page *page)
 {
@@ -213,7 +231,9 @@ static bool listing_has(const struct node_ext *x, const struct listing *l,
 	       memcmp(l->verf, page->verf, sizeof(l->verf)) == 0;
 }
 
-/* The listing that the page goes on from, or a new one; NULL: neither. */
+/* Returns the listing that the page goes on from, or a new one for a first
+ * page; NULL: neither. A page of another verifier or generation goes on from
+ * none. */
 static struct listing *listing_for(
     struct listcache *lc, struct node *dir, const struct list_page *page)
 {
@@ -307,7 +327,7 @@ bool listing_next(const struct listing *l, size_t *pos, struct list_entry *e)
 {
 	const char *from;
 
-	/* An empty one has no data. */
+	/* An empty listing has no data. */
 	if (*pos >= l->len)
 		return false;
 	from = l->data + *pos;
@@ -362,8 +382,8 @@ size_t listing_size_max(const struct listing *l, bool plus)
 
 /* ---- absences --------------------------------------------------------- */
 
-/* Whether upper and lower case are the same is told wrongly by some servers
- * (knfsd on a folder of ext4's that folds), so here they are. */
+/* Hashes a name as if upper and lower case were the same, since some servers
+ * tell wrongly whether they are (knfsd on a folder of ext4's that folds). */
 static uint32_t short_hash(const nfs3_name *name)
 {
 	char folded[256];
@@ -380,8 +400,8 @@ static uint32_t short_hash(const nfs3_name *name)
 	return (uint32_t)hash_bytes(folded, len, 0) | 1;
 }
 
-/* Other letters have several spellings on some file systems: upper and lower
- * case, or several ways to compose them. */
+/* Whether the name has ASCII letters only. Others have several spellings on
+ * some file systems: upper and lower case, or several ways to compose them. */
 static bool is_ascii(const nfs3_name *name)
 {
 	for (uint32_t i = 0; i < name->len; i++)
@@ -390,6 +410,7 @@ static bool is_ascii(const nfs3_name *name)
 	return true;
 }
 
+/* Makes the table, with room for twice as many names; false without memory. */
 static bool names_begin(struct listcache *lc, struct listing *l)
 {
 	size_t mask = 15;
@@ -404,7 +425,8 @@ static bool names_begin(struct listcache *lc, struct listing *l)
 	return true;
 }
 
-/* Where the hash stands, or is to stand; NULL: it would be too far. */
+/* Returns the place where the hash stands, or is to stand; NULL: it would be
+ * too far from where it belongs. */
 static uint32_t *names_place(const struct listing *l, uint32_t hash)
 {
 	size_t at = hash >> 1;
@@ -418,8 +440,9 @@ static uint32_t *names_place(const struct listing *l, uint32_t hash)
 	return NULL;
 }
 
-/* Add some more names; true: all are there. Nothing is added to a listing that
- * is complete, so they stay as they are between two turns. */
+/* Adds some more names to the table; true: all are there. Nothing is added to a
+ * listing that is complete, so its entries stay as they are between two turns.
+ */
 static bool names_make(struct listcache *lc, struct listing *l)
 {
 	struct list_entry e;
@@ -487,7 +510,8 @@ const void *listing_data(const struct listing *l, size_t *len)
 	return l->data;
 }
 
-/* A damaged file must not lead outside of the entries. */
+/* Counts packed entries from a file; false where they are damaged, since
+ * reading must not lead outside of them. */
 static bool packed_ok(const unsigned char *data, size_t len, uint32_t *n)
 {
 	size_t pos = 0;

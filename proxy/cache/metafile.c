@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packing bytes into records, and taking them out again. */
+/* Packs bytes into records, and takes them out again. metapack.c says what is
+ * in them. Reading trusts nothing: each length is held against what is left, so
+ * a damaged file makes a view `bad` and leads nowhere else. */
 #include "cache/metafile.h"
 
 #include <stdlib.h>

@@ -3,6 +3,11 @@
  * Packs the contents of the caches into records, a few buckets at a time, and
  * unpacks them into empty caches at the start. Records are checked in full when
  * they are read: a file may have been written by anybody who can write there.
+ *
+ * metasave.c calls this, on the loop. Nodes go before names, so that both nodes
+ * of a name are there when it is read. Bindings are saved as firm or not, and
+ * as in doubt or not, and are then as old as the loading, by CONTRACT_LOADED
+ * and its like; of the times only those of rights and mounts are kept.
  */
 #include <errno.h>
 #include <limits.h>
@@ -15,13 +20,15 @@
 
 /* ---- into records ------------------------------------------------------ */
 
-/* Times go to disk by the wall clock: the other one begins anew with the
- * machine. */
+/* Puts a time, by the wall clock, since the daemon's clock begins anew with the
+ * machine; 0 stays 0. */
 static void put_time(struct metapack *p, uint64_t us)
 {
 	metabuf_put_u64(p->out, us == 0 ? 0 : us + p->real_us);
 }
 
+/* Packs the credentials under their numbers of now, which the next daemon maps
+ * to its own. */
 static void pack_creds(struct metapack *p)
 {
 	struct cred_key key;
@@ -74,6 +81,7 @@ static void pack_mounts(struct metapack *p)
 	}
 }
 
+/* Packs all grants of a node, with a number of 0 at the end. */
 static void pack_grants(struct metapack *p, const struct node *node)
 {
 	slab_ref ref;
@@ -98,14 +106,16 @@ enum {
 	BOUND_DOUBT = 2,
 };
 
-/* It was loaded after a kill, and nobody has confirmed it since. That this
- * daemon ends in good order makes it no better, so the next one is told. */
+/* Whether something was loaded after a kill, and nobody has confirmed it since.
+ * That this daemon ends in good order makes it no better, so the next one is
+ * told. */
 static bool in_doubt(uint64_t sent_us)
 {
 	return sent_us == CONTRACT_LOADED_US;
 }
 
-/* Whether what is bound to a node still holds, and how. */
+/* Whether what is bound to a node is of its present generation. `*how` gets the
+ * flags that it is saved with. The node must have an ext. */
 static bool current(struct attrcache *ac, const struct node *node,
     const struct binding *b, uint8_t *how)
 {
@@ -117,6 +127,8 @@ static bool current(struct attrcache *ac, const struct node *node,
 	return b->generation == attrcache_generation(ac, node);
 }
 
+/* Packs the answers of a node that still hold, with a program of 0 at the end.
+ */
 static void pack_answers(struct metapack *p, const struct node *node)
 {
 	struct attrcache *ac = p->caches->attr;
@@ -237,12 +249,13 @@ bool metapack_some(struct metapack *p, size_t bytes)
 
 /* ---- out of records ---------------------------------------------------- */
 
-/* Numbers of credentials in the file, by those they have now. */
+/* A credential's number in the file, and the one that it has now. */
 struct cred_map {
 	uint32_t saved;
 	uint32_t now;
 };
 
+/* A load under way; the file's bytes stay with the caller. */
 struct metaload {
 	struct caches *caches;
 	struct metaview left;
@@ -253,7 +266,8 @@ struct metaload {
 	uint64_t sent_us; /* CONTRACT_LOADED_… */
 };
 
-/* A saved time by the daemon's own clock; 0: never, or it cannot be told. */
+/* Takes a saved time, by the daemon's own clock; 0: never, or it cannot be
+ * told, since the wall clock was set back. */
 static uint64_t get_time(const struct metaload *ld, struct metaview *v)
 {
 	uint64_t saved = metaview_get_u64(v), age;
@@ -271,6 +285,7 @@ static int compare_creds(const void *a, const void *b)
 	return x->saved < y->saved ? -1 : x->saved > y->saved;
 }
 
+/* The number that a credential of the file has now; 0: it is not known. */
 static uint32_t map_cred(const struct metaload *ld, uint32_t saved)
 {
 	struct cred_map key = {.saved = saved};
@@ -282,6 +297,8 @@ static uint32_t map_cred(const struct metaload *ld, uint32_t saved)
 	return m ? m->now : 0;
 }
 
+/* Whether the key is one that cred_key_make() could have made, as far as its
+ * length goes: rests of groups would make a credential that nobody has. */
 static bool cred_key_ok(const struct cred_key *key)
 {
 	if (key->ngids > CREDTAB_GIDS_MAX)
@@ -363,7 +380,8 @@ static void load_grants(
 	}
 }
 
-/* Without a generation, which is the node's. */
+/* Takes how a binding was saved; its generation is the node's, which the caller
+ * sets. */
 static struct binding get_binding(const struct metaload *ld, struct metaview *v)
 {
 	uint8_t how = metaview_get_u8(v);
@@ -413,8 +431,8 @@ static void load_listings(
 	}
 }
 
-/* The type is an index elsewhere. The other members are plain numbers, of which
- * any value will do. */
+/* Whether attributes from a file are harmless. The type is an index elsewhere;
+ * the other members are plain numbers, of which any value will do. */
 static bool fattr_ok(const fattr3 *a)
 {
 	return a->type >= NF3REG && a->type <= NF3FIFO;
@@ -520,7 +538,8 @@ int metaload_some(struct metaload *ld, unsigned n)
 		}
 		load_record(ld, type, &record);
 		v->bad = v->bad || record.bad;
-		/* The file may have been written when the budget was larger. */
+		/* The file may have been written when the budget was larger, so
+		 * room is made on the way. */
 		if (n % 64 == 0)
 			caches_trim(ld->caches);
 	}

@@ -28,8 +28,8 @@
 #include "cache/metafile.h"
 
 enum {
-	/* Between two saves; more where they are large, so that the disk is
-	 * kept busy with no more than so many bytes a second. */
+	/* The time between two saves. It is longer where they are large, so
+	 * that no more than BYTES_PER_S are written on the average. */
 	INTERVAL_US = 2000000,
 	BYTES_PER_S = 4 << 20,
 	/* Packed in one turn of the loop: about half a millisecond. */
@@ -44,23 +44,26 @@ struct metasave {
 	struct metasave_params p;
 	char path[PATH_MAX];
 	char whole[PATH_MAX + 8];
-	struct event *ev; /* the next slice, or the next save */
+	struct event *ev; /* when the next slice, or the next save, is due */
 	struct iopool_job job;
-	uint64_t bytes; /* of the save under way, or the last one */
+	uint64_t bytes; /* bytes of the save under way, or of the last one */
 	struct metapack pack;
 	struct metabuf packing; /* filled on the loop */
-	struct metabuf writing; /* the job's */
-	XXH3_state_t *sum;      /* the job's */
-	uint64_t saved_sum;     /* of the file; 0: there is none */
-	struct statefile file;  /* the job's */
-	int error;              /* of the job: -errno */
+	/* What the job writes; the job's alone while it runs. */
+	struct metabuf writing;
+	XXH3_state_t *sum; /* the job's */
+	/* Checksum of the file that is in place; 0: there is none, or it is not
+	 * whole. */
+	uint64_t saved_sum;
+	struct statefile file; /* the job's */
+	int error;             /* of the job: -errno */
 	struct log_limit warned;
 	unsigned failures;
 	int failed;            /* the last one's error */
 	uint64_t job_us;       /* since when the job is under way */
 	bool saving;           /* from the first slice to the rename */
 	bool writes;           /* the job is under way */
-	bool packed;           /* all of it is */
+	bool packed;           /* all of the caches is packed */
 	bool last;             /* this job writes the rest of it */
 	bool hurry;            /* the next save begins at once */
 	struct metaload *load; /* under way: nothing is saved */
@@ -68,6 +71,8 @@ struct metasave {
 
 static void on_timer(evutil_socket_t fd, short what, void *arg);
 
+/* In a thread: puts the checksum behind the records, and the file in its place.
+ */
 static int finish_file(struct metasave *ms)
 {
 	uint64_t sum = XXH3_64bits_digest(ms->sum);
@@ -81,7 +86,8 @@ static int finish_file(struct metasave *ms)
 	return rc;
 }
 
-/* In a thread: append what was packed. */
+/* In a thread: appends what was packed, and ends the file with the last of it.
+ */
 static void job_run(struct iopool_job *job)
 {
 	struct metasave *ms = container_of(job, struct metasave, job);
@@ -99,7 +105,8 @@ static void job_run(struct iopool_job *job)
 		ms->error = finish_file(ms);
 }
 
-/* It is tried again every few seconds. */
+/* Logs that a save failed. It is tried again every few seconds, so the lines
+ * are limited. */
 static void warn(struct metasave *ms)
 {
 	unsigned suppressed;
@@ -110,6 +117,7 @@ static void warn(struct metasave *ms)
 		    ms->p.server, ms->path, suppressed, strerror(-ms->error));
 }
 
+/* Ends a save, well or not. After an error all is to be saved again. */
 static void save_end(struct metasave *ms)
 {
 	statefile_abandon(&ms->file);
@@ -177,6 +185,8 @@ static void job_done(struct iopool_job *job)
 		arm_next(ms);
 }
 
+/* Hands what was packed to a thread, and packs on into the buffer that it gave
+ * back. */
 static void hand_over(struct metasave *ms)
 {
 	struct metabuf b = ms->writing;
@@ -206,7 +216,8 @@ static void save_begin(struct metasave *ms)
 	ms->p.caches->dirty = false;
 }
 
-/* One slice; true where the timer is to come again at once. */
+/* Packs one slice, and hands over what is enough for the disk. True where the
+ * timer is to come again at once; else job_done() sets it. */
 static bool save_step(struct metasave *ms)
 {
 	if (!ms->packed && ms->packing.len < WRITE_BYTES)
@@ -264,6 +275,8 @@ struct metasave *metasave_new(const struct metasave_params *p)
 	return ms;
 }
 
+/* At the end: waits for the save under way, and saves once more if something
+ * came in since it began. Blocks. */
 static void save_rest(struct metasave *ms)
 {
 	iopool_drain(ms->p.iopool);
@@ -280,10 +293,10 @@ static void save_rest(struct metasave *ms)
 	}
 }
 
-/* The file has all that is known. Leave word of that beside it, unless
- * something has come in since. It is not synced, as the loop would wait for the
- * disk: it counts only with the file's own sum, so what a power cut leaves of
- * it is no word at all, and all names are confirmed once more. */
+/* Leaves word beside the file that it has all that is known, unless something
+ * has come in since. It is not synced, as the loop would wait for the disk: it
+ * counts only with the file's own sum, so what a power cut leaves of it is no
+ * word at all, and all names are confirmed once more. */
 static void mark_whole(const struct metasave *ms)
 {
 	int fd;
@@ -304,7 +317,8 @@ void metasave_free(struct metasave *ms)
 {
 	if (!ms)
 		return;
-	/* Half of what the file has must not take its place. */
+	/* While the file is being loaded, the caches have a part of it only,
+	 * which must not take its place. */
 	if (ms->ev && ms->sum && !ms->load) {
 		save_rest(ms);
 		mark_whole(ms);
@@ -320,8 +334,9 @@ void metasave_free(struct metasave *ms)
 
 /* ---- loading ---------------------------------------------------------- */
 
-/* Whether the file with this checksum has all that the daemon before knew. It
- * is so once only: changes begin now. Where that cannot be noted, it is not. */
+/* Whether the file with this checksum has all that the daemon before knew. That
+ * is so once only, because changes begin now: so the word is removed, for good.
+ * Where that cannot be made sure of, the answer is no. */
 static bool take_whole(const char *path, uint64_t sum)
 {
 	char name[PATH_MAX + 8];
@@ -338,8 +353,8 @@ static bool take_whole(const char *path, uint64_t sum)
 	return unlink(name) == 0 && statefile_sync_dir(name) == 0 && whole;
 }
 
-/* Read all of it into memory: a bad sector under a mapping would kill the
- * daemon. NULL, and the reason. */
+/* Reads all of the file into memory; a bad sector under a mapping would kill
+ * the daemon. NULL, and the reason in `*why`. */
 static unsigned char *read_whole(int fd, size_t *len, const char **why)
 {
 	unsigned char *data;
@@ -367,6 +382,7 @@ static unsigned char *read_whole(int fd, size_t *len, const char **why)
 	return NULL;
 }
 
+/* Returns NULL where the file is sound, or the reason why not. */
 static const char *check_sum(struct metasave_file *f)
 {
 	memcpy(&f->sum, f->data + f->len - 8, sizeof(f->sum));
@@ -431,8 +447,8 @@ bool metasave_use_some(struct metasave *ms, struct metasave_file *f)
 	rc = ms->load ? metaload_some(ms->load, LOAD_RECORDS) : -ENOMEM;
 	if (rc > 0)
 		return true;
-	/* After a kill the file does not say what of it is in doubt: it is no
-	 * whole one before it was saved anew. */
+	/* After a kill the file does not say what of it is in doubt. So it
+	 * counts as whole only after it was saved anew. */
 	ms->saved_sum = f->whole ? f->sum : 0;
 	if (rc < 0) {
 		ms->saved_sum = 0;

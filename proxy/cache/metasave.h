@@ -27,37 +27,49 @@ struct metasave_params {
 	struct event_base *base;
 	struct iopool *iopool;
 	struct caches *caches;
-	const char *path;   /* of the file */
+	const char *path;   /* path of the file; copied */
 	const char *server; /* for log lines; outlives this */
 };
 
-/* NULL and errno without memory. */
+/* Makes the saving of these caches, which begins after some seconds. `p` is
+ * copied. NULL and errno without memory. */
 struct metasave *metasave_new(const struct metasave_params *p);
-/* Saves what is not saved yet; waits for the disk. */
+/* Saves what is not saved yet, waits for the disk, and leaves PATH.whole where
+ * all went well. The caches must still be there. NULL is allowed. */
 void metasave_free(struct metasave *ms);
-/* How many saves have failed, and how the last one did, an errno. */
+/* Returns how many saves have failed; `*error` gets how the last one did, an
+ * errno, 0: none did. */
 unsigned metasave_failures(const struct metasave *ms, int *error);
-/* Since when something that was handed to the disk is not written; 0: nothing
- * is. */
+/* Returns since when something that was handed to the disk is not written; 0:
+ * there is nothing. A disk that hangs shows by it. */
 uint64_t metasave_waits_since_us(const struct metasave *ms);
-/* The caches were emptied: have the file say so at once. */
+/* Has the next save begin at once, since the caches were emptied and the file
+ * must say so. */
 void metasave_hurry(struct metasave *ms);
-/* Whether all is saved; if not, begins to. */
+/* Whether all is saved; if not, begins to save. To be called again until it is
+ * true. */
 bool metasave_settle(struct metasave *ms);
-/* The two halves of it, for a thread and for the loop. */
+/* Loading is done in two halves: a thread reads the file (metasave_read()),
+ * then the loop fills the caches (metasave_use_some()). Between them the file's
+ * bytes and its checksum are in this. */
 struct metasave_file {
 	unsigned char *data; /* NULL: there is none, or it was set aside */
 	size_t len;
 	uint64_t sum;
 	bool whole; /* it has all that the daemon before knew */
 };
+/* Reads the file, checks it, and takes PATH.whole away; blocks. A file that is
+ * damaged, of another version, or not the daemon's own is set aside as
+ * PATH.bad, and counts as none. */
 void metasave_read(
     const char *path, const char *server, struct metasave_file *f);
-/* A part of it; `f` is forgotten at the end. True where it is to be called
- * again; nothing is saved, and the caches are not to be used, until then. */
+/* Loads a part of the file; `f` is forgotten at the end. True where it is to be
+ * called again; until then nothing is saved, and nobody may use the caches.
+ * Where the file is malformed the caches are flushed. */
 bool metasave_use_some(struct metasave *ms, struct metasave_file *f);
-/* All of it. */
+/* Loads all of the file at once. */
 void metasave_use(struct metasave *ms, struct metasave_file *f);
+/* Frees what metasave_read() read; it may be called twice. */
 void metasave_forget(struct metasave_file *f);
 
 #endif

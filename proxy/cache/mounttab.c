@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A short list, the latest mount first: clients mount seldom. */
+/* A short list, the latest mount first: clients mount seldom, so nobody minds
+ * that it is searched from its beginning. learn.c puts answers in,
+ * svc/mount3_proc.c answers from them while the server is away, metapack.c
+ * saves them. */
 #include "cache/mounttab.h"
 
 #include <stdlib.h>
@@ -19,7 +22,7 @@ struct mount {
 TAILQ_HEAD(mounts, mount);
 
 struct mounttab {
-	struct mounts list; /* the latest first */
+	struct mounts list; /* the latest one first */
 	unsigned n;
 };
 

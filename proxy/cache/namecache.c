@@ -2,7 +2,8 @@
 /*
  * Names in a hash table by directory and name, as items of a slab. They are
  * given up like nodes: a clock's hand passes over those that were not used
- * since it passed before.
+ * since it passed before. A name holds both of its nodes, the directory and the
+ * child, so neither goes before it. learn*.c bind names; known.c finds them.
  */
 #include "cache/namecache.h"
 

@@ -56,8 +56,8 @@ enum {
 	SILLY_SIZE = 256, /* a power of two */
 };
 
-/* Counts the files that a client has renamed to ".nfs..." in one directory, and
- * not removed yet. */
+/* Counts the files that a client has renamed to ".nfs" and a number in one
+ * directory, and not removed yet. */
 struct silly {
 	/* client_key() of the directory that needed this place last. */
 	uint64_t dir;
