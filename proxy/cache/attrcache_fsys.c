@@ -94,7 +94,7 @@ struct fsys *attrcache_fsys(const struct attrcache *ac, const struct node *node)
 
 /* ---- profiles ---------------------------------------------------------- */
 
-/* Hashes what a profile says, without its links and its count. */
+/* Hashes what a profile says, without its place in the table and its count. */
 uint64_t profile_hash(const struct reftab *t, const void *item)
 {
 	const struct profile *p = item;

@@ -2,8 +2,8 @@
 /*
  * Each mode comes down to one number, the oldest time of sending that will do;
  * 0 where any will. Everybody who answers from the caches asks here, mostly by
- * known.c; nothing else compares ages, so a client is promised what these few
- * functions say. It reads no clock and no cache.
+ * known.c, so a client is promised what these few functions say. They read no
+ * clock.
  */
 #include "cache/contract.h"
 

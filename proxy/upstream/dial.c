@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A TCP connection in the making: source port, keepalive, timeouts. */
+/* A TCP connection in the making: its source port, and how soon a dead peer
+ * shows. upstream_conn.c dials the server's programs, portmap.c its rpcbind. */
 #include "upstream/dial.h"
 
 #include <errno.h>
@@ -18,15 +19,16 @@
 #include "base/clock.h"
 
 enum {
-	/* As the Linux NFS client (sunrpc.min_resvport): below lie the ports
-	 * of well-known services. */
+	/* As the Linux NFS client has it (sunrpc.min_resvport): below lie the
+	 * ports of well-known services. */
 	RESERVED_FIRST = 665,
 	RESERVED_LAST = 1023,
 	KEEPALIVE_IDLE_S = 10,
 	KEEPALIVE_EVERY_S = 5,
 	KEEPALIVE_COUNT = 3,
-	/* A server that takes no more bytes is slow, not dead: that is for
-	 * dial_silent() to tell apart. This is for what it does not see. */
+	/* When the kernel gives a connection up by itself (TCP_USER_TIMEOUT,
+	 * tcp(7)). It is long, since a server that takes no more bytes is slow,
+	 * not dead, and dial_silent() tells these apart. */
 	USER_TIMEOUT_MS = 120000,
 	SILENT_MS = 12000,
 	STALLS_MS = 2000,
@@ -49,7 +51,7 @@ uint16_t dial_addr_port(const struct sockaddr *sa)
 {
 	in_port_t port;
 
-	/* Both kinds have it at the same place, behind the family. */
+	/* Both families have the port at the same place, behind the family. */
 	_Static_assert(offsetof(struct sockaddr_in, sin_port) ==
 			   offsetof(struct sockaddr_in6, sin6_port),
 	    "sin_port");
@@ -168,7 +170,8 @@ static int dial_bind(int fd, int family, uint16_t port)
 	return bind(fd, (struct sockaddr *)&ss, dial_addr_len((void *)&ss));
 }
 
-/* Bind and begin to connect from `port`; a socket, or -1 and errno. */
+/* Binds a socket to `port` and begins to connect; returns the socket, or -1 and
+ * errno. */
 static int dial_try(const struct sockaddr *to, uint16_t port)
 {
 	int fd = dial_socket(to->sa_family);
@@ -176,8 +179,9 @@ static int dial_try(const struct sockaddr *to, uint16_t port)
 
 	if (fd < 0)
 		return -1;
-	/* Port 0, too: a port that connect() takes by itself may be shared
-	 * with connections to elsewhere, and then it can't be had again. */
+	/* Port 0 is bound, too: a port that connect() takes by itself may be
+	 * shared with connections to elsewhere, and then it cannot be had
+	 * again. */
 	if (dial_bind(fd, to->sa_family, port) == 0 &&
 	    (connect(fd, to, dial_addr_len(to)) == 0 || errno == EINPROGRESS))
 		return fd;
@@ -187,7 +191,9 @@ static int dial_try(const struct sockaddr *to, uint16_t port)
 	return -1;
 }
 
-/* The wish first, then the reserved ports from a random one on, then any. */
+/* Tries the port that is wished for first, then the reserved ones from a random
+ * one on, then any. Reserved ports need CAP_NET_BIND_SERVICE; a server may
+ * insist on them (exports(5), "secure"). */
 static int dial_open(const struct sockaddr *to, uint16_t port)
 {
 	unsigned count = RESERVED_LAST - RESERVED_FIRST + 1;
@@ -213,6 +219,7 @@ static int dial_open(const struct sockaddr *to, uint16_t port)
 	return dial_try(to, 0);
 }
 
+/* The socket is connected, or never will be: hands it over, or closes it. */
 static void dial_on_event(evutil_socket_t fd, short what, void *arg)
 {
 	struct dial *d = arg;

@@ -18,38 +18,44 @@
 struct dial;
 struct event_base;
 
-/* `fd` is connected, non-blocking and the callee's; or `err` is an errno and
- * `fd` is -1. The dial is gone in either case. */
+/* Hears of the end of a dial: `fd` is connected, non-blocking and the callee's;
+ * or `err` is an errno (ETIMEDOUT after `timeout_us`) and `fd` is -1. The dial
+ * is freed in either case. */
 typedef void (*dial_cb)(void *arg, int fd, int err);
 
 /*
- * Connect to `to`. `port` is the source port to try first; 0 for any. Falls
- * back to another reserved port, and to any port where reserved ones are not
- * permitted. NULL and errno where it fails at once.
+ * Connects to `to`, AF_INET or AF_INET6, within `timeout_us` microseconds.
+ * `port` is the source port to try first; 0 for any. Falls back to another
+ * reserved port, and to any port where reserved ones are not permitted. NULL
+ * and errno where it fails at once; else `cb` is called later, once.
  */
 struct dial *dial_start(struct event_base *base, const struct sockaddr *to,
     uint16_t port, uint64_t timeout_us, dial_cb cb, void *arg);
+/* Gives a dial up, without a call of `cb`. NULL is allowed. */
 void dial_cancel(struct dial *d);
 
 /* The length of an address of either family, for bind(2) and connect(2). */
 socklen_t dial_addr_len(const struct sockaddr *sa);
-/* Port of an address of either family, and setting it. */
+/* The port of an address of either family, and setting it; in host byte order.
+ */
 uint16_t dial_addr_port(const struct sockaddr *sa);
 void dial_addr_set_port(struct sockaddr *sa, uint16_t port);
 /* Whether a new connection to `to` would leave from another local address
  * than the connected socket `fd` does; false where there is no route now. */
 bool dial_source_changed(int fd, const struct sockaddr *to);
 /* The identity by which a server knows a client: a hash of the local address
- * and port of a connected socket; 0 on failure only. */
+ * and port of a connected socket, never 0; 0 where getsockname(2) fails. */
 uint32_t dial_source(int fd);
-/* Whether the peer has acknowledged nothing for a while, though there was
- * something to acknowledge. A peer with a full window still answers probes. */
+/* Whether the peer has acknowledged nothing for 12 s, though there was
+ * something to acknowledge (TCP_INFO, tcp(7)). A peer with a full window still
+ * answers probes. */
 bool dial_silent(int fd);
-/* The same after a sixth of that while, if the kernel had to send again. */
+/* The same after 2 s, if the kernel had to send again. */
 bool dial_stalls(int fd);
-/* No delay, and probes that find a dead peer in half a minute. */
+/* Has a socket send without delay (TCP_NODELAY), and probe a peer that is
+ * silent, so that a dead one is found in half a minute (SO_KEEPALIVE). */
 void dial_keep_alive(int fd);
-/* The local port of a socket, 0 on failure. */
+/* The local port of a socket, in host byte order; 0 on failure. */
 uint16_t dial_local_port(int fd);
 
 #endif

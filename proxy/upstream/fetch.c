@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The flights. One that could not go out yet is in `join`, by what it asks,
- * until it is sent; one that is about an object is in `about` until it ends,
- * so that others can watch it.
+ * until it is sent; one that is about an object is in `about` until it ends, so
+ * that others can watch it. A flight has a waiter as long as it lives: the
+ * first one keeps the request, and is told last.
  */
 #include "upstream/fetch.h"
 
@@ -25,10 +26,12 @@ enum {
 	 * payload, and of a listing whose length nobody has said. */
 	REPLY_BYTES = 160,
 	LISTING_BYTES = 4096,
-	/* Calls about objects of one place that are looked at: what stands
-	 * behind them is asked again. */
+	/* The calls and claims of one place of the table that are looked at for
+	 * a watch. What stands behind them is not found, and asked for again: a
+	 * client can put any number of calls there. */
 	LOOKS_MAX = 256,
-	/* More than a client sends READs of one file at once. */
+	/* The same for fetch_is_changing(): more than a client sends READs of
+	 * one file at once. */
 	CHANGING_LOOKS_MAX = 1024,
 };
 
@@ -117,7 +120,7 @@ void fetch_take_watches(struct fetch_watches *from, struct fetch_watches *to)
 	TAILQ_CONCAT(to, from, link);
 }
 
-/* Each of them may unwatch others, so the list is looked at anew each time. */
+/* Each watcher may unwatch others, so the list is looked at anew each time. */
 void fetch_ring(struct fetch_watches *list)
 {
 	struct fetch_watches watches = TAILQ_HEAD_INITIALIZER(watches);
@@ -139,7 +142,8 @@ void fetch_free(struct fetch *f)
 	free(f);
 }
 
-/* A request may be joined if it changes nothing and is cheap to compare. */
+/* Whether a request may be joined: it changes nothing, and is cheap to compare.
+ * One that stands behind another call must not be sent before it (`behind`). */
 static bool request_joinable(const struct upstream_request *req)
 {
 	return !(req->proc->flags & NFS_PROC_CHANGE) && !req->former &&
@@ -179,6 +183,8 @@ static struct fetch_flight *fetch_find(
 	return NULL;
 }
 
+/* Nobody joins the flight from now on, since its answer may be older than a
+ * request that is still to come. */
 static void flight_on_send(void *arg, const struct upstream_sent *sent)
 {
 	struct fetch_flight *fl = arg;
@@ -261,7 +267,7 @@ static void flight_add_waiter(struct fetch_flight *fl, struct fetch_waiter *w)
 	TAILQ_INSERT_TAIL(&fl->waiters, w, link);
 }
 
-/* Let others join it, if it could not go out at once. */
+/* Lets others join the flight, if it could not go out at once. */
 static void flight_offer(struct fetch_flight *fl)
 {
 	struct fetch *f = fl->fetch;
@@ -353,7 +359,8 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	/* upstream_send() has not returned yet, and calls back from within. */
 	if (!fl->call)
 		return false;
-	/* Whoever watches would be called in the middle of this. */
+	/* A flight that is watched cannot end here: whoever watches would be
+	 * called in the middle of this. */
 	if (first &&
 	    (!alone || !TAILQ_EMPTY(&fl->watches) || !upstream_drop(fl->call)))
 		return false;
@@ -364,7 +371,8 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	return true;
 }
 
-/* Clients leave room for much more than most directories have. */
+/* The bytes to expect of a listing: clients leave room for much more than most
+ * directories have. */
 static uint32_t list_bytes(uint32_t room)
 {
 	return room < LISTING_BYTES ? room : LISTING_BYTES;
@@ -409,7 +417,8 @@ static bool about_covers(
 	       a->to >= wanted->to;
 }
 
-/* Whose answer would bring it, which goes to `*to`; NULL: nobody's. */
+/* Returns the watches of a flight or claim that covers `a`; `*to` gets where
+ * its range ends. NULL: there is none. */
 static struct fetch_watches *about_find(
     struct fetch *f, const struct fetch_about *a, uint64_t *to)
 {
@@ -469,7 +478,8 @@ uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about)
 	struct fetch_about at = *about;
 	uint64_t to;
 
-	/* Each step goes on by a call that is under way, so they are few. */
+	/* Each step goes on behind a call that is under way, so they are few.
+	 */
 	while (at.from < about->to) {
 		at.to = at.from + 1;
 		if (!about_find(f, &at, &to))

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A question to the resolver, and the thread that waits for its answer. */
+/* A question to the resolver, and the thread that waits for its answer.
+ * resolve.c asks. The thread is detached and touches nothing but `struct
+ * shared`: the loop may have given the question up, and freed all else, long
+ * before a name server answers. */
 #include "upstream/hostname.h"
 
 #include <errno.h>
@@ -15,7 +18,8 @@
 
 #include <event2/event.h>
 
-/* For whatever modules nsswitch.conf names; only what is used takes memory. */
+/* The thread's stack, for whatever modules nsswitch.conf names; only what is
+ * used takes memory. */
 enum { STACK_BYTES = 1 << 20 };
 
 static const struct addrinfo hints = {
@@ -27,8 +31,9 @@ static const struct addrinfo numeric_hints = {.ai_family = AF_UNSPEC,
 /* State that both threads share; the second of them to end frees it. */
 struct shared {
 	atomic_int users;
-	int efd;          /* readable when the answer is there */
-	atomic_bool done; /* then the rest is the loop's */
+	int efd; /* an eventfd, readable when the answer is there */
+	/* The answer is there: from then on the rest is the loop's. */
+	atomic_bool done;
 	int err, sys;
 	struct addrinfo *list;
 	char host[];
@@ -69,6 +74,7 @@ static struct shared *shared_new(const char *host)
 	return NULL;
 }
 
+/* In the thread: waits for the answer, and wakes the loop. */
 static void *hostname_thread(void *arg)
 {
 	static const uint64_t one = 1;
@@ -85,7 +91,8 @@ static void *hostname_thread(void *arg)
 	return NULL;
 }
 
-/* Signals are for the loop: a thread inherits the mask it is made under. */
+/* Starts the thread; 0 or an errno. Signals are for the loop, so the thread is
+ * made under a mask of all, which it inherits. */
 static int start_thread(struct shared *s)
 {
 	pthread_attr_t attr;

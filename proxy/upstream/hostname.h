@@ -16,19 +16,22 @@
 struct event_base;
 struct hostname;
 
-/* `err` is getaddrinfo()'s, and `sys` errno where that is EAI_SYSTEM. `list`
- * is freed behind the call; NULL where `err` is not 0. */
+/* Hears the answer: `err` is getaddrinfo(3)'s, 0 or EAI_..., and `sys` the
+ * errno where that is EAI_SYSTEM. `list` is freed when this returns; NULL where
+ * `err` is not 0. */
 typedef void (*hostname_cb)(
     void *arg, int err, int sys, const struct addrinfo *list);
 
 /*
- * Ask for the addresses of `host`, which is copied, for stream sockets. NULL
- * where the answer is there already, as a numeric address is: then `cb` was
- * called. Else it is called later, once, and the question is gone then.
+ * Asks for the addresses of `host`, which is copied, for stream sockets. NULL
+ * where the answer is there already, as a numeric address or a want of memory
+ * is: then `cb` was called. Else it is called later from the event loop, once,
+ * and the question is freed before.
  */
 struct hostname *hostname_ask(
     struct event_base *base, const char *host, hostname_cb cb, void *arg);
-/* `cb` will not be called; the thread ends by itself. NULL is allowed. */
+/* Gives a question up: `cb` will not be called, and the thread ends by itself.
+ * NULL is allowed. */
 void hostname_cancel(struct hostname *h);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Is the server away? A NULL asks it when calls wait and nothing comes. */
+/* Finds out whether the server is away. A NULL asks it when calls wait and
+ * nothing comes. server.c in daemon/ calls linkwatch_away() each second and
+ * tells svc the outcome. */
 #include "upstream/linkwatch.h"
 
 #include <stdlib.h>
@@ -9,9 +11,10 @@
 #include "upstream/fetch.h"
 
 enum {
-	/* Without a connection, or since a NULL was asked. */
+	/* The server is away after so long without a connection, or without an
+	 * answer to a NULL. */
 	AWAY_US = 3000000,
-	/* Nothing came for so long while a call waits: ask. */
+	/* A NULL is sent when nothing came for so long while a call waits. */
 	ASK_US = 1000000,
 };
 
@@ -20,8 +23,8 @@ struct linkwatch {
 	struct upstream *nfs;
 	struct upstream *mount;
 	uint64_t up_us; /* when there was a connection last */
-	/* When the server was asked, or was last seen to live since then; 0:
-	 * it is not being asked. */
+	/* When the NULL was sent, or the server was last seen to live since
+	 * then; 0: no NULL is under way. */
 	uint64_t asked_us;
 	bool away;
 	struct fetch_waiter probe;
@@ -32,7 +35,7 @@ static void on_reply(struct fetch_waiter *w, const struct upstream_result *up)
 {
 	struct linkwatch *lw = container_of(w, struct linkwatch, probe);
 
-	/* Whatever it says, it is there. */
+	/* An answer of any kind shows that the server is there. */
 	(void)up;
 	lw->away = false;
 	lw->asked_us = 0;
@@ -62,6 +65,8 @@ void linkwatch_free(struct linkwatch *lw)
 	free(lw);
 }
 
+/* Sends a NULL, unless one is under way. It joins no client's call, since those
+ * may be given up. */
 static void ask(struct linkwatch *lw, uint64_t now_us)
 {
 	struct upstream_request req = {
@@ -76,7 +81,7 @@ static void ask(struct linkwatch *lw, uint64_t now_us)
 		lw->asked_us = now_us;
 }
 
-/* When bytes last came. */
+/* Returns when bytes last came from the server. */
 static uint64_t heard_us(const struct linkwatch *lw)
 {
 	uint64_t nfs_us = upstream_last_rx_us(lw->nfs);
@@ -85,7 +90,7 @@ static uint64_t heard_us(const struct linkwatch *lw)
 	return nfs_us > mount_us ? nfs_us : mount_us;
 }
 
-/* A call waits, and nothing comes. */
+/* Whether a call waits, and nothing has come for a second. */
 static bool silent(
     const struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us)
 {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Whether the server can be reached, for `offline = serve`: it is away when
- * there was no connection for a while, or when it leaves a NULL unanswered,
- * which it is asked as soon as a call waits and nothing comes; and it is back
- * when it answers one. A server whose disk is slow answers NULL all the same.
+ * Whether the server can be reached, for `offline = serve`. It is away when
+ * there was no connection for 3 s, or when it leaves a NULL unanswered for as
+ * long, which it is asked as soon as a call has waited for a second and nothing
+ * comes; and it is back when it answers one. A server whose disk is slow
+ * answers NULL all the same.
  */
 #ifndef FOREFETCH_LINKWATCH_H
 #define FOREFETCH_LINKWATCH_H
@@ -15,13 +16,17 @@ struct fetch;
 struct linkwatch;
 struct upstream;
 
+/* Makes the watch; all three outlive it. The server counts as there at first.
+ * NULL without memory. */
 struct linkwatch *linkwatch_new(struct fetch *fetch, struct upstream *nfs,
     struct upstream *mount, uint64_t now_us);
+/* Ends the watch, before `fetch` goes. NULL is allowed. */
 void linkwatch_free(struct linkwatch *lw);
 
 /*
- * To be called every second or so. `waiting_us` is when the request came in
- * that has waited longest for the server; 0: none waits.
+ * Returns whether the server is away; to be called every second or so.
+ * `waiting_us` is when the request came in that has waited longest for the
+ * server; 0: none waits.
  */
 bool linkwatch_away(struct linkwatch *lw, uint64_t waiting_us, uint64_t now_us);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Two questions to the kernel: the route to an address, and how often its
- * interface's carrier has changed. */
+ * interface's carrier has changed. daemon/ asks when netwatch.c has told of a
+ * change, and has the link measured anew only where the way is another one. */
 #include "upstream/netpath.h"
 
 #include <linux/rtnetlink.h>
@@ -9,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* An answer about a link has its statistics, too. */
+/* An answer about a link is long, since it has the link's statistics, too. */
 enum { ANSWER_MAX = 16384 };
 
 /* A question of either kind, with room for an address and an interface. */
@@ -74,8 +75,8 @@ static void put_link(struct netpath_question *q, unsigned ifindex)
 	q->u.link.ifi_index = (int)ifindex;
 }
 
-/* The answer's length; 0 where it is none of `type`. The kernel has answered
- * before sendto() returns. */
+/* Asks, and returns the answer's length; 0 where it is none of `type`. The
+ * kernel has answered before sendto() returns, so nothing waits here. */
 static size_t ask(
     int fd, const struct netpath_question *q, unsigned short type, char *buf)
 {
@@ -92,7 +93,8 @@ static size_t ask(
 	return (size_t)n;
 }
 
-/* The attribute's data if it is at most `max` bytes long, or NULL. */
+/* Finds an attribute behind a body of `body` bytes: returns its data if that is
+ * at most `max` bytes long, or NULL. */
 static const void *attr(
     const char *buf, size_t body, unsigned short type, size_t max, size_t *len)
 {

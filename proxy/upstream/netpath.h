@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * By which interface and gateway the kernel would send to an address now, from
- * rtnetlink(7). Networks change all the time without any change of the way to
- * the server: a container starts, a router tells of itself, somebody captures
- * packets.
+ * The way to an address: by which interface and gateway the kernel would send
+ * there now, from rtnetlink(7). Networks change all the time without any change
+ * of the way to the server: a container starts, a router tells of itself,
+ * somebody captures packets.
  */
 #ifndef FOREFETCH_NETPATH_H
 #define FOREFETCH_NETPATH_H
@@ -13,6 +13,8 @@
 
 struct sockaddr;
 
+/* A way; addresses are in network byte order, IPv4 ones in the first four
+ * bytes. */
 struct netpath {
 	unsigned ifindex;         /* 0: there is no way, or it is not known */
 	uint32_t carrier_changes; /* how often its cable was pulled or put in */
@@ -20,7 +22,8 @@ struct netpath {
 	unsigned char source[16];
 };
 
-/* Asks the kernel, which answers at once. *path is all 0 where it does not. */
+/* Asks the kernel for the way to `to`, AF_INET or AF_INET6. The kernel answers
+ * at once; `*path` is all zeros where it does not, or there is no way. */
 void netpath_find(const struct sockaddr *to, struct netpath *path);
 
 /* Whether both are the same way, and were all the time between them. */

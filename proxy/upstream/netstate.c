@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* NetworkManager's property Metered, by sd-bus; see netstate.h. */
+/* NetworkManager's property Metered, by sd-bus; see netstate.h. The bus's
+ * descriptor and its timeout are events of the loop (watch_fd(), watch_time()),
+ * so nothing here waits; whatever fails is tried again after RETRY_US. */
 #include "upstream/netstate.h"
 
 #include <errno.h>
@@ -68,6 +70,8 @@ static void set_metered(struct netstate *ns, bool metered)
 
 /* ---- asking ----------------------------------------------------------- */
 
+/* Whether the answer says that NetworkManager does not run: no failure, and its
+ * start will be signalled. */
 static bool is_absent(const sd_bus_message *m)
 {
 	const sd_bus_error *e = sd_bus_message_get_error((sd_bus_message *)m);
@@ -89,7 +93,8 @@ static int on_answer(sd_bus_message *m, void *arg, sd_bus_error *e)
 		again_in(ns, PAUSE_US);
 	else if (!good && !is_absent(m))
 		again_in(ns, RETRY_US);
-	/* One that does not answer has not taken back what it said. */
+	/* A NetworkManager that does not answer has not taken back what it
+	 * said. */
 	if (sd_bus_message_is_method_error(m, SD_BUS_ERROR_NO_REPLY) ||
 	    sd_bus_message_is_method_error(m, SD_BUS_ERROR_TIMEOUT))
 		log_debug("netstate: NetworkManager does not answer");
@@ -105,7 +110,7 @@ static int send_question(struct netstate *ns)
 	int rc = sd_bus_message_new_method_call(
 	    ns->bus, &m, NM_NAME, NM_PATH, PROPS, "Get");
 
-	/* It is not started for us. */
+	/* D-Bus must not start NetworkManager for the sake of this question. */
 	if (rc >= 0)
 		rc = sd_bus_message_set_auto_start(m, 0);
 	if (rc >= 0)
@@ -117,7 +122,7 @@ static int send_question(struct netstate *ns)
 	return rc;
 }
 
-/* Now, or soon. */
+/* Asks now, or as soon as PAUSE_US have passed since the last question. */
 static void ask(struct netstate *ns)
 {
 	uint64_t now_us = clock_now_us();
@@ -156,7 +161,7 @@ static void bus_close(struct netstate *ns)
 		event_free(ns->ev_fd);
 	ns->ev_fd = NULL;
 	ns->question = sd_bus_slot_unref(ns->question);
-	/* Without a flush, which would wait. */
+	/* Closed without a flush, which would wait for the bus. */
 	ns->bus = sd_bus_close_unref(ns->bus);
 }
 
@@ -191,7 +196,8 @@ static int watch_fd(struct netstate *ns)
 	return ns->ev_fd && event_add(ns->ev_fd, NULL) == 0 ? 0 : -ENOMEM;
 }
 
-/* Its times are those of CLOCK_MONOTONIC. */
+/* Sets the timer by which the bus wants to be called again. Its times are those
+ * of CLOCK_MONOTONIC. */
 static int watch_time(struct netstate *ns)
 {
 	struct timespec ts;
@@ -212,7 +218,8 @@ static int watch_time(struct netstate *ns)
 	return 0;
 }
 
-/* Whoever floods us has this many messages read in a turn. */
+/* Reads what has come, at most MESSAGES in a turn of the loop, however many
+ * somebody sends. */
 static void bus_process(struct netstate *ns)
 {
 	int rc = 1;
@@ -234,7 +241,8 @@ static void on_bus(evutil_socket_t fd, short what, void *arg)
 	bus_process(arg);
 }
 
-/* Async all of it: a match that cannot be had ends the connection. */
+/* Opens the bus and asks for both signals, without waiting for the bus to
+ * agree: a match that it refuses ends the connection. */
 static int bus_begin(struct netstate *ns)
 {
 	static const char *const matches[] = {

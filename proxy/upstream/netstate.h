@@ -18,15 +18,17 @@
 struct event_base;
 struct netstate;
 
-/* It is metered from now on, or no more. */
+/* Hears that the network is metered from now on, or no more. */
 typedef void (*netstate_cb)(void *arg, bool metered);
 
-/* NULL and errno without memory, or ENOSYS in a build without libsystemd. */
+/* Begins to watch NetworkManager; `cb` may be called before this returns. NULL
+ * and errno without memory, or ENOSYS in a build without libsystemd. */
 struct netstate *netstate_new(
     struct event_base *base, netstate_cb cb, void *arg);
 void netstate_free(struct netstate *ns); /* NULL is allowed */
 
-/* Not metered while it is not known; NULL is allowed. */
+/* Whether the network is metered; false while that is not known, and for NULL.
+ */
 bool netstate_metered(const struct netstate *ns);
 
 #endif

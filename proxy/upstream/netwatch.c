@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Netlink and a timer tell of changes of the network and of sleep. */
+/* Netlink and a timer tell of changes of the network and of sleep. daemon/ has
+ * all servers look again at their connections then (upstream_kick()). */
 #include "upstream/netwatch.h"
 
 #include <errno.h>
@@ -33,6 +34,8 @@ struct netwatch {
 	bool woke;
 };
 
+/* Returns how long the machine has slept since its boot, in microseconds: only
+ * one of the two clocks goes on meanwhile. */
 static int64_t slept_us(void)
 {
 	struct timespec b, m;
@@ -43,8 +46,9 @@ static int64_t slept_us(void)
 	       (b.tv_nsec - m.tv_nsec) / 1000;
 }
 
-/* A timer that never expires, but is cancelled when the clock is set, as it
- * is at waking up: so nothing has to poll for that. */
+/* Arms a timer that never expires, but is cancelled when the wall clock is set,
+ * as it is at waking up (timerfd_create(2)): so nothing has to poll for that.
+ */
 static void timer_arm(struct netwatch *nw)
 {
 	struct itimerspec never = {.it_value = {.tv_sec = (time_t)1 << 40}};
@@ -53,6 +57,7 @@ static void timer_arm(struct netwatch *nw)
 	    TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET, &never, NULL);
 }
 
+/* Tells the owner a little later, together with what else changes meanwhile. */
 static void netwatch_settle(struct netwatch *nw)
 {
 	struct timeval tv = clock_timeval(SETTLE_US);
@@ -84,6 +89,7 @@ static void on_netlink(evutil_socket_t fd, short what, void *arg)
 	netwatch_settle(arg);
 }
 
+/* The wall clock was set: it is news only if the machine slept. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct netwatch *nw = arg;

@@ -11,12 +11,14 @@
 struct event_base;
 struct netwatch;
 
-/* `woke`: the machine slept. Several changes at once make one call. */
+/* Hears that the network changed; `woke`: the machine slept. Several changes
+ * within 0.2 s make one call. */
 typedef void (*netwatch_cb)(void *arg, bool woke);
 
-/* NULL and errno on failure; the daemon does without, then. */
+/* Begins to watch. NULL and errno on failure; the daemon does without, then. */
 struct netwatch *netwatch_new(
     struct event_base *base, netwatch_cb cb, void *arg);
+/* Ends the watch; NULL is allowed. */
 void netwatch_free(struct netwatch *nw);
 
 #endif

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* One query of a server's rpcbind, or one probe of a port, over a connection of
- * its own. */
+ * its own. resolve.c asks. Whatever ends a query goes through portmap_end() or
+ * probe_end(), which free it before they tell, so that the callee may ask
+ * again. */
 #include "upstream/portmap.h"
 
 #include <arpa/inet.h>
@@ -72,7 +74,7 @@ static void probe_end(struct portmap *pm, int err, uint32_t least)
 	cb(arg, err, least);
 }
 
-/* End the query without an answer. */
+/* Ends the query or probe without an answer. */
 static void portmap_fail(struct portmap *pm, int err)
 {
 	char why[128];
@@ -107,6 +109,8 @@ static uint16_t uaddr_port(const struct xdr_view *uaddr)
 	return (uint16_t)(h << 8 | l);
 }
 
+/* The port in the reply: a number in version 2, a universal address in version
+ * 3; 0 where the program is not registered, or the reply makes no sense. */
 static uint16_t reply_port(
     const struct portmap *pm, const struct rpc_reply *rpc)
 {
@@ -233,7 +237,7 @@ static void on_timeout(evutil_socket_t fd, short what, void *arg)
 	portmap_fail(arg, ETIMEDOUT);
 }
 
-/* NULL and errno; the query is freed then. */
+/* Dials; NULL and errno where that fails, and then the query is freed. */
 static struct portmap *portmap_start(struct portmap *pm)
 {
 	struct timeval tv = clock_timeval(TIMEOUT_US);

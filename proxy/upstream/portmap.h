@@ -14,23 +14,29 @@ struct event_base;
 struct portmap;
 struct rbuf_pool;
 
-/* `port` is 0 where the program is not registered or rpcbind did not answer;
- * then `why` says so. The query is gone in either case. */
+/* Hears the answer: `port` is 0 where the program is not registered or rpcbind
+ * did not answer; then `why` says so, in text that is good for the length of
+ * the call. The query is freed in either case. */
 typedef void (*portmap_cb)(void *arg, uint16_t port, const char *why);
 
-/* NULL and errno where it fails at once. */
+/* Asks the rpcbind of `host`, whose port does not matter, for the TCP port of a
+ * program and version; within 5 s `cb` hears of it. NULL and errno where it
+ * fails at once: then it does not. */
 struct portmap *portmap_query(struct event_base *base, struct rbuf_pool *pool,
     const struct sockaddr *host, uint32_t prog, uint32_t vers, portmap_cb cb,
     void *arg);
 
-/* 0: NFSv3 answers. -EPROTONOSUPPORT: other versions or programs do, and
- * `least` is the least version of NFS that there is, 0 if there is none. Else
- * what prevented an answer. The query is gone in any case. */
+/* Hears what listens at a port. 0: NFSv3 answers. -EPROTONOSUPPORT: other
+ * versions or programs do, and `least` is the least version of NFS that there
+ * is, 0 if there is none. Else a negative errno, which prevented an answer. The
+ * query is freed in any case. */
 typedef void (*portmap_probe_cb)(void *arg, int err, uint32_t least);
 
-/* Call the NULL procedure of NFSv3 at an address and port. */
+/* Calls the NULL procedure of NFSv3 at an address and port; as portmap_query().
+ */
 struct portmap *portmap_probe(struct event_base *base, struct rbuf_pool *pool,
     const struct sockaddr *at, portmap_probe_cb cb, void *arg);
+/* Gives a query or probe up, without a callback; NULL is allowed. */
 void portmap_cancel(struct portmap *pm);
 
 #endif

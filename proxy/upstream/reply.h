@@ -17,7 +17,9 @@ enum reply_kind {
 	REPLY_RESULTS,   /* `res` holds the results, whatever their status */
 };
 
-/* Fills `res` for REPLY_RESULTS only; views in it point into the record. */
+/* Decodes a reply to a call of `proc` with `args`. Fills `res` for
+ * REPLY_RESULTS only; views in it point into the record, and are good as long
+ * as that. */
 enum reply_kind reply_decode(const struct upstream_result *up,
     const struct nfs_proc *proc, const union nfs_args *args,
     union nfs_res *res);

@@ -3,8 +3,14 @@
  * Name, then ports, then a probe:
  *
  *   host name ─▶ addresses (hostname) ─▶ rpcbind: NFS, MOUNT ─▶ NULL of NFSv3
- *       ▲                                                          │
- *       └───── after AGAIN_US, with the next address ◀───── fails ─┘
+ *       ▲                    │                   │
+ *       └─── after AGAIN_US ─┴──── where it ─────┘
+ *                                  fails
+ *
+ * The probe decides only what resolve_error() and resolve_denied() say: the
+ * port goes to upstream.c before it is answered. Another of the host's
+ * addresses is taken only when upstream.c cannot connect to the one that was
+ * found (resolve_again()).
  */
 #include "upstream/resolve.h"
 
@@ -28,7 +34,7 @@ enum {
 	AGAIN_US = 5000000, /* between two tries */
 	/* Between two changes of the network after which all is asked anew. */
 	ANEW_US = 1000000,
-	/* Questions for the name at a time: one that was asked of another
+	/* Questions for the name at a time: one that was asked over another
 	 * network may wait for half a minute, and cannot be called back. */
 	ASKS_MAX = 3,
 	ERROR_MAX = 320,
@@ -40,7 +46,7 @@ struct resolve {
 	char *host_name; /* p.host; outlives the configuration */
 	struct ask {
 		struct resolve *of;
-		struct hostname *name; /* NULL: it is not asked */
+		struct hostname *name; /* NULL: this one is not under way */
 	} asks[ASKS_MAX];
 	struct portmap *query[RESOLVE_COUNT];
 	struct event *ev_again;
@@ -53,8 +59,8 @@ struct resolve {
 	/* Asks whether the server has NFSv3: at the port that its rpcbind gave,
 	 * or, where that gave none, at the usual one. */
 	struct portmap *probe;
-	bool given;  /* rpcbind gave one */
-	bool denied; /* the server has other versions only */
+	bool given;  /* rpcbind gave a port for NFS */
+	bool denied; /* the program there has other versions only */
 	char error[RESOLVE_COUNT][ERROR_MAX];
 };
 
@@ -78,6 +84,7 @@ const char *resolve_error(const struct resolve *r, enum resolve_what what)
 	return r->error[what];
 }
 
+/* Whether a question for the name is under way. */
 static bool is_asking(const struct resolve *r)
 {
 	for (int i = 0; i < ASKS_MAX; i++)
@@ -91,6 +98,7 @@ bool resolve_busy(const struct resolve *r)
 	return is_asking(r) || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
 }
 
+/* Looks again after AGAIN_US; the first of several failures is logged. */
 static void resolve_failed(struct resolve *r, const char *what, const char *why)
 {
 	struct timeval tv = clock_timeval(AGAIN_US);
@@ -103,8 +111,8 @@ static void resolve_failed(struct resolve *r, const char *what, const char *why)
 		event_add(r->ev_again, &tv);
 }
 
-/* Log what is new: during an outage the same address is found again and again.
- */
+/* Logs an address that is new. During an outage the same one is found again and
+ * again. */
 static void log_found(
     const struct resolve *r, enum resolve_what what, uint16_t port)
 {
@@ -117,7 +125,8 @@ static void log_found(
 		log_debug(line, r->p.name, programs[what].name, port);
 }
 
-/* Combine what rpcbind has said with what the server itself answers. */
+/* Makes of what rpcbind has said and what the server itself answers a sentence
+ * that helps whoever reads it. */
 static void on_probed(void *arg, int err, uint32_t least)
 {
 	struct resolve *r = arg;
@@ -138,6 +147,7 @@ static void on_probed(void *arg, int err, uint32_t least)
 		    NFS_PORT);
 }
 
+/* Probes the port that rpcbind gave, or the usual one where it gave none. */
 static void resolve_probe(struct resolve *r, uint16_t port)
 {
 	struct sockaddr_storage at = r->host;
@@ -193,6 +203,7 @@ static void on_mount_port(void *arg, uint16_t port, const char *why)
 	on_port(arg, RESOLVE_MOUNT, port, why);
 }
 
+/* Asks for the port of a program, or takes the one of the configuration. */
 static void resolve_port(struct resolve *r, enum resolve_what what)
 {
 	const struct sockaddr *sa = (struct sockaddr *)&r->host;
@@ -210,7 +221,7 @@ static void resolve_port(struct resolve *r, enum resolve_what what)
 
 /* ---- the name --------------------------------------------------------- */
 
-/* Take another one of the host's addresses each time. */
+/* Returns the address that is next in turn. */
 static const struct addrinfo *pick_address(
     const struct resolve *r, const struct addrinfo *list)
 {
@@ -225,7 +236,7 @@ static const struct addrinfo *pick_address(
 	return ai;
 }
 
-/* Why a name was not found and what to do, in plainer words than
+/* Says why a name was not found and what to do, in plainer words than
  * gai_strerror()'s. */
 static const char *gai_text(int err, int sys)
 {
@@ -266,8 +277,8 @@ static void asks_cancel(struct resolve *r)
 	}
 }
 
-/* The first answer that has addresses counts; and a failure, if it is the last.
- */
+/* Takes the answer to a question for the name. The first that has addresses
+ * counts; and a failure, if no other question is under way. */
 static void on_addresses(
     void *arg, int err, int sys, const struct addrinfo *list)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Registering at the local rpcbind, with libtirpc. */
+/* Registers at the local rpcbind, with libtirpc. daemon/ calls this where the
+ * configuration says `rpcbind = yes`, at its start and end. */
 #include "upstream/rpcbind.h"
 
 #include <rpc/rpc.h>
@@ -26,6 +27,7 @@ static const struct netconfig *netconfig_of(const struct netmatch_addr *na)
 	return getnetconfigent(na->addr.ss_family == AF_INET6 ? "tcp6" : "tcp");
 }
 
+/* Registers all programs at one address; returns how many were refused. */
 static unsigned register_at(const char *server, const struct netmatch_addr *na)
 {
 	struct netmatch_addr copy = *na;

@@ -11,10 +11,12 @@
 
 #include "base/netmatch.h"
 
-/* NFSv3, MOUNTv3 and NFSACL at each address; failures are logged. How many
- * were refused. */
+/* Registers NFSv3, MOUNTv3 and NFSACL at each address (rpcb_set(3)); `server`
+ * is for log lines. Returns how many registrations were refused, which are
+ * logged. Blocks. */
 unsigned rpcbind_register(
     const char *server, const struct netmatch_addr *addrs, size_t count);
+/* Takes back all registrations of these programs on this machine. Blocks. */
 void rpcbind_unregister(void);
 
 #endif

@@ -14,7 +14,8 @@ struct tcploss {
 	uint64_t resent; /* of these: since no acknowledgement came */
 };
 
-/* Adds those of a connection (TCP_INFO); nothing where that fails. */
+/* Adds the segments of a connected socket (TCP_INFO, tcp(7)); nothing where
+ * that fails, or the kernel does not count them. */
 void tcploss_add(int fd, struct tcploss *sum);
 
 #endif

@@ -37,14 +37,15 @@ enum {
 	TICK_US = 1000000,
 	/*
 	 * When a call is sent again on a connection that lives, as the server
-	 * may have lost it: 60 s, as the Linux client does over TCP (timeo,
-	 * nfs(5)). A repeated one is sent again sooner: knfsd drops a copy
-	 * of a call that it is still working on.
+	 * may have lost it: after 60 s, as the Linux client does over TCP
+	 * (timeo, nfs(5)). A change or a WRITE that was repeated is sent again
+	 * sooner: knfsd drops a copy of a call that it is still working on.
 	 */
 	TIMEO_US = 60000000,
 	TIMEO_RESENT_US = 5000000,
 	IDLE_CLOSE_US = 60000000,
-	/* The longest record takes less over a link of 28 kbit/s. */
+	/* A record that takes longer is none: the longest one takes less over a
+	 * link of 28 kbit/s. */
 	RECORD_MAX_US = 300000000,
 };
 
@@ -59,13 +60,13 @@ static struct upstream_call **hash_slot(struct upstream *up, uint32_t xid)
 
 static uint32_t upstream_new_xid(struct upstream *up)
 {
-	/* 0 stands for "never sent" in the reply cache's file. */
+	/* 0 stands for "never sent" in the reply cache's file (drc.h). */
 	while (up->next_xid == 0 || *hash_slot(up, up->next_xid))
 		up->next_xid++;
 	return up->next_xid++;
 }
 
-/* Take a call out of the list it is in. */
+/* Takes a call out of the list that it is in. */
 static void call_unlink(struct upstream_call *call)
 {
 	switch (call->where) {
@@ -122,7 +123,7 @@ void upstream_call_queue(struct upstream_call *call, bool head)
 	call->up->queued++;
 }
 
-/* End a call whose reply will never come. */
+/* Ends a call whose reply will never come. */
 static void call_lost(struct upstream_call *call)
 {
 	const struct upstream_call_ops *ops = call->ops;
@@ -164,8 +165,8 @@ static enum upstream_class class_of(const struct nfs_proc *proc)
 	}
 }
 
-/* Of the connections from `first` to `end` that are up, the one with the least
- * calls in flight; `*up_now` says whether there is any. */
+/* Returns, of the connections from `first` to `end` that can take a call, the
+ * one with the least in flight; `*up_now` says whether any is up. */
 static struct upstream_conn *pick_among(
     struct upstream *up, unsigned first, unsigned end, bool *up_now)
 {
@@ -183,7 +184,8 @@ static struct upstream_conn *pick_among(
 	return best;
 }
 
-/* A connection of the class, or any other if all of those are down. */
+/* Returns a connection of the class, or any other if all of those are down;
+ * NULL where none can take a call. */
 static struct upstream_conn *upstream_pick(
     struct upstream *up, enum upstream_class class)
 {
@@ -220,7 +222,9 @@ static void upstream_wake(struct upstream *up)
 			upstream_conn_start(&up->conns[i]);
 }
 
-/* A call from before a restart goes out as it did then. */
+/* Has a call from before a restart go out as it did then, so that the server's
+ * reply cache knows it: under its XID, over its connection, with its first
+ * time. */
 static void call_resume(
     struct upstream_call *call, const struct upstream_sent *former)
 {
@@ -240,8 +244,8 @@ static void call_resume(
 		call->doubtful = true;
 }
 
-/* Whether it can go now behind what was sent already; else both wait in one
- * queue. */
+/* Whether it can go now behind a call that was sent already; else both wait in
+ * one queue. */
 static bool goes_behind(const struct upstream_request *req)
 {
 	return !req->former && req->behind && req->behind->where == CALL_SENT &&
@@ -348,7 +352,7 @@ static void upstream_bad_reply(struct upstream_conn *c, const char *why)
 	upstream_conn_reset(c, why, false);
 }
 
-/* Note whether the server has the program. NFSACL does not count: many servers
+/* Notes whether the server has the program. NFSACL does not count: many servers
  * do without. */
 static void note_served(struct upstream *up, const struct nfs_proc *proc,
     const struct rpc_reply *rpc)
@@ -427,7 +431,7 @@ static uint64_t call_timeo_us(const struct upstream_call *call)
 	return timeo < TIMEO_US ? timeo : TIMEO_US;
 }
 
-/* Send again what has waited too long; over a new connection if this one has
+/* Sends again what has waited too long; over a new connection if this one has
  * been silent since the call was sent. */
 static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 {
@@ -455,7 +459,8 @@ static void conn_check_timeouts(struct upstream_conn *c, uint64_t now_us)
 	}
 }
 
-/* Bytes may come all the time then, and be taken for a part of the record. */
+/* Whether the connection is out of step: a wrong length has it take all bytes
+ * that come for a part of one record. */
 static bool conn_is_out_of_step(const struct upstream_conn *c, uint64_t now_us)
 {
 	uint64_t since_us = xprt_partial_since_us(c->xprt);
@@ -491,13 +496,15 @@ static void upstream_on_tick(evutil_socket_t fd, short what, void *arg)
 
 	(void)fd;
 	(void)what;
-	/* It may be that nobody looks any more: see below. */
+	/* If memory ran out, it may be that nobody looks for the address any
+	 * more, so the owner is asked to at each tick. */
 	if (up->addr.ss_family == 0)
 		up->p.on_unreachable(up->p.ctx);
 	for (unsigned i = 0; i < up->p.connections; i++) {
 		struct upstream_conn *c = &up->conns[i];
 
-		/* For want of memory there was no timer for the next try. */
+		/* If memory ran out, there may be no timer for the next try
+		 * either. */
 		if (c->state == UPSTREAM_DOWN &&
 		    !event_pending(c->ev_retry, EV_TIMEOUT, NULL))
 			upstream_conn_start(c);

@@ -23,6 +23,10 @@
  * - connects again without a pause, and puts the new socket over the old
  *   descriptor, which epoll then loses.
  * It serves where that does no harm: tests compare our codecs with its own.
+ *
+ * Everything here runs on the event loop; callbacks come from there, or from
+ * within the function that is called where its comment says so. Times are
+ * microseconds of clock_now_us().
  */
 #ifndef FOREFETCH_UPSTREAM_H
 #define FOREFETCH_UPSTREAM_H
@@ -43,6 +47,8 @@ struct upstream_call;
 
 enum { UPSTREAM_CONNECTIONS_MAX = 16 };
 
+/* What an upstream needs; it is copied, and what it points to outlives the
+ * upstream. */
 struct upstream_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;
@@ -52,14 +58,16 @@ struct upstream_params {
 	const char *name;
 	const char *program;
 	unsigned connections; /* 1 … UPSTREAM_CONNECTIONS_MAX */
-	/* Connect when there is a call, and close after a while without. */
+	/* Whether to connect only when there is a call, and to close after a
+	 * minute without one; else all connections are kept up. */
 	bool lazy;
-	/* The address does not answer: look it up anew. */
+	/* The address does not answer, or is not known: the owner looks it up
+	 * anew. */
 	void (*on_unreachable)(void *ctx);
 	/* Connection `conn` has `port` as its source port now. */
 	void (*on_port)(void *ctx, unsigned conn, uint16_t port);
 	/* The server is there, and the calls that wait in the queue are about
-	 * to be sent. May be NULL. */
+	 * to be sent: the last moment to drop some. May be NULL. */
 	void (*on_back)(void *ctx);
 	/* As xprt_ops.on_received, of any connection. May be NULL. */
 	void (*on_received)(
@@ -67,20 +75,24 @@ struct upstream_params {
 	void *ctx;
 };
 
+/* Makes the upstream, which knows no address yet. NULL without memory. */
 struct upstream *upstream_new(const struct upstream_params *p);
-/* Calls in flight are forgotten without a word to their owners. */
+/* Closes all connections and forgets all calls, without a word to their owners.
+ * NULL is allowed. */
 void upstream_free(struct upstream *up);
 
-/* Where the server is; connects as soon as it is known. Existing connections
- * to another address are given up. */
+/* Says where the server is, an AF_INET or AF_INET6 address with its port, and
+ * connects. Existing connections to another address are given up, and their
+ * calls are sent again. */
 void upstream_set_address(struct upstream *up, const struct sockaddr *sa);
-/* The source port to try first for a connection. */
+/* Sets the source port to try first for a connection, so that the server knows
+ * calls again that a former daemon sent from there. */
 void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port);
 
 /*
- * The machine's network has changed, or it woke up. Connections that wait
- * try again now; those whose way to the server leads over another local
- * address are made anew, and after waking up all of them are.
+ * Says that the machine's network has changed, or that it `woke` up from sleep.
+ * Connections that wait try again now; those whose way to the server leads over
+ * another local address are made anew, and after waking up all of them are.
  */
 void upstream_kick(struct upstream *up, bool woke);
 
@@ -93,6 +105,7 @@ struct upstream_sent {
 	uint64_t first_us; /* when it was sent first */
 };
 
+/* The end of a call, for on_reply(), and good for the length of that. */
 struct upstream_result {
 	/* The reply, from its XID on, and its header; NULL where the call was
 	 * abandoned and its connection lost. */
@@ -103,18 +116,21 @@ struct upstream_result {
 	 * known it: an error may stem from its own first success.
 	 */
 	bool doubtful;
-	bool resent;         /* more than once */
-	uint64_t sent_us;    /* when it was first sent, or else given up */
-	uint64_t latency_us; /* since then */
+	bool resent; /* it was sent more than once */
+	/* When it was first sent, or given up without that. */
+	uint64_t sent_us;
+	uint64_t latency_us; /* from then to its reply */
 };
 
 struct upstream_call_ops {
-	/* It goes out now, for the first time or again. */
+	/* The call goes out now, for the first time or again. It may be called
+	 * from within upstream_send(), and must not end the call. */
 	void (*on_send)(void *arg, const struct upstream_sent *sent);
-	/* It was sent and waits to be repeated, and that will be in doubt from
-	 * now on: what of `sent` outlives a restart must say so. May be NULL.
-	 */
+	/* The call was sent and waits to be repeated, and that will be in doubt
+	 * from now on: whatever keeps `sent` over a restart must say so. May be
+	 * NULL. */
 	void (*on_distrust)(void *arg, const struct upstream_sent *sent);
+	/* The call is over and freed; called once. */
 	void (*on_reply)(void *arg, const struct upstream_result *res);
 	/*
 	 * The call is about to be repeated, and the server's reply cache may
@@ -126,17 +142,22 @@ struct upstream_call_ops {
 
 struct upstream_request {
 	const struct nfs_proc *proc;
-	const struct rpc_cred *cred;        /* the caller keeps both … */
-	struct xdr_view args;               /* until the reply */
-	struct rbuf *hold;                  /* holds `args`; may be NULL */
-	const struct upstream_sent *former; /* it was sent before a restart */
-	bool alone;                         /* nobody may join it (fetch.h) */
+	/* The caller keeps its bytes until the reply. */
+	const struct rpc_cred *cred;
+	struct xdr_view args; /* the arguments in XDR; likewise */
+	/* The buffer that holds `args`, and is referenced; may be NULL. */
+	struct rbuf *hold;
+	/* How a former daemon sent it; NULL: none did. */
+	const struct upstream_sent *former;
+	bool alone; /* nobody may join it (fetch.h) */
 	/* Send it behind this one, over its connection, for as long as that is
 	 * up; NULL: as it comes. */
 	const struct upstream_call *behind;
 };
 
-/* Send a call as soon as possible. NULL where there is no memory. */
+/* Sends a call as soon as possible; `ops` hear of it, with `arg`, perhaps
+ * before this returns. NULL where there is no memory: then they hear nothing.
+ */
 struct upstream_call *upstream_send(struct upstream *up,
     const struct upstream_request *req, const struct upstream_call_ops *ops,
     void *arg);
@@ -151,23 +172,25 @@ bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
  * was silent, that counts from the call's last sending on. */
 uint64_t upstream_call_waited_us(
     const struct upstream_call *call, uint64_t now_us);
-/* Forget a call that was not sent, or that changes nothing (its reply counts
- * as one that nothing waits for); false where it must run its course: a WRITE,
- * too, since what the caches know of the file ends with it. */
+/* Forgets a call that was not sent, or that changes nothing (its reply counts
+ * as one that nothing waits for). False where it must run its course: a change,
+ * and a WRITE, too, since what the caches know of the file ends with it. */
 bool upstream_drop(struct upstream_call *call);
 
 /*
- * A call that was sent will not be repeated any more: what its request points
- * to may go. Its reply is told all the same, or that there will be none.
+ * Says that a call that was sent will not be repeated any more, so what its
+ * request points to may go. Its owner is told the reply all the same, or that
+ * there will be none, perhaps before this returns.
  */
 void upstream_abandon(struct upstream_call *call);
 
-/* End what on_doubt() began. Resume: repeat the call all the same; where that
- * cannot be done now, on_doubt() will be called again. Release: forget it,
- * without a word to its owner. */
+/* Each ends what on_doubt() began. Resume repeats the call all the same; where
+ * that cannot be done now, on_doubt() will be called again. Release forgets the
+ * call, without a word to its owner. */
 void upstream_resume(struct upstream_call *call);
 void upstream_release(struct upstream_call *call);
 
+/* The state of a connection, or the best one of an upstream's. */
 enum upstream_state {
 	UPSTREAM_NO_ADDRESS,
 	UPSTREAM_DOWN, /* waiting before the next try */
@@ -191,6 +214,8 @@ enum upstream_served {
 	UPSTREAM_UNSERVED,
 };
 
+/* The state of an upstream, for people, and for those who decide whether it can
+ * be used. */
 struct upstream_status {
 	enum upstream_state state; /* the best of the connections' */
 	/* Since when it is up, or idle, or neither: the tries to connect in
@@ -212,9 +237,13 @@ uint64_t upstream_last_rx_us(const struct upstream *up);
 /* Whether bytes wait to go out, and the peer acknowledges some now: they take
  * their time, but the other end is there. */
 bool upstream_is_sending(const struct upstream *up);
+/* Both fill in the state as it is now; `last_error` is good as long as the
+ * upstream. */
 void upstream_get_status(const struct upstream *up, struct upstream_status *st);
-/* Of all connections that there were. */
+/* Sums up the segments that were lost, over all connections that there ever
+ * were. */
 void upstream_get_loss(const struct upstream *up, struct tcploss *loss);
+/* Fills in the state of connection `conn`, counted from 0. */
 void upstream_get_conn_status(
     const struct upstream *up, unsigned conn, struct upstream_conn_status *st);
 

@@ -13,12 +13,16 @@
  * again, every 5 s at most, and take the host's next address. The upstream of
  * MOUNT is lazy: IDLE until there is a call, and again after 60 s without one.
  *
- * A call waits 60 s for its reply, its repeats 5, 10, 20, 40, 60 s. If nothing
- * was received since it was sent, the connection is made anew; else the call
- * is sent again over it. It is made anew, too, where a record has been under
- * way for five minutes: a wrong length swallows the replies behind it. When a
- * connection is lost, changes that were sent go to `pinned`, others to the head
- * of the queue, both in their order.
+ * A call waits 60 s for its reply; the repeats of a change or a WRITE wait 5,
+ * 10, 20, 40, 60 s. If nothing was received since it was sent, the connection
+ * is made anew; else the call is sent again over it. It is made anew, too,
+ * where the server acknowledges nothing (dial_silent()), and where a record has
+ * been under way for five minutes: a wrong length swallows the replies behind
+ * it. When a connection is lost, changes that were sent go to `pinned`, others
+ * to the head of the queue, both in their order.
+ *
+ * upstream.c decides which call goes where, and looks at each connection once a
+ * second; this file makes connections, and sends and takes back calls.
  */
 #include "upstream/upstream_conn.h"
 
@@ -42,9 +46,11 @@ enum {
 	 * the queue can still be dropped, or go over another connection.
 	 */
 	BACKLOG_MAX_BYTES = 256 << 10,
-	/* Less than the time for which servers keep replies, */
+	/* A repeat that comes later than this after the first sending is in
+	 * doubt: servers keep replies for little longer (knfsd: 120 s). */
 	SERVER_REPLIES_US = 100000000,
-	/* and less than a server that is rebooted is away. */
+	/* So is one that comes later than this after the last sending: the
+	 * server may have been rebooted, which takes longer. */
 	SERVER_RESTART_US = 10000000,
 };
 
@@ -67,8 +73,9 @@ static void conn_set_state(struct upstream_conn *c, enum upstream_state state)
 	upstream_state_changed(c->up);
 }
 
-/* Wait before the next try, longer each time; by chance, so that not all
- * clients of a server try at the same moment. */
+/* Waits before the next try, longer each time, or tries `now`, from the event
+ * loop. The time is random, so that not all clients of a server try at the same
+ * moment. */
 static void conn_retry_later(struct upstream_conn *c, bool now)
 {
 	struct timeval tv = {0, 0};
@@ -94,8 +101,9 @@ static void conn_tell_back(const struct upstream_conn *c)
 }
 
 /*
- * The connection cannot be had for long, but another one is up: changes that
- * wait for it go over that one. They are doubtful then, by their source.
+ * Gives up on a connection that cannot be had for long while another one is up:
+ * changes that wait for it go over that one. They are doubtful then, by their
+ * source.
  */
 static void conn_give_up_pinned(struct upstream_conn *c)
 {
@@ -112,7 +120,7 @@ static void conn_give_up_pinned(struct upstream_conn *c)
 	upstream_pump(c->up);
 }
 
-/* For status: who did not answer, and what that may mean. */
+/* Notes for the status who did not answer, and what that may mean. */
 static void note_failure(struct upstream *up, int err)
 {
 	char text[sizeof(up->last_error)], to[NETMATCH_TEXT_MAX];
@@ -128,8 +136,9 @@ static void note_failure(struct upstream *up, int err)
 	upstream_set_error(up, text);
 }
 
-/* The server may have been restarted. A daemon that comes after this one would
- * not know of it. */
+/* Marks the changes that wait for this connection as doubtful, since it could
+ * not be made: the server may have been restarted. The owners hear of it,
+ * because a daemon that comes after this one would not know. */
 static void conn_distrust_pinned(struct upstream_conn *c)
 {
 	struct upstream_call *call;
@@ -178,6 +187,8 @@ static void conn_send_pinned(struct upstream_conn *c)
 	}
 }
 
+/* The connection is made, or could not be. Pinned changes go out first, and
+ * then the owner may drop others (on_back()), before the queue is sent. */
 static void conn_on_dialed(void *arg, int fd, int err)
 {
 	struct upstream_conn *c = arg;
@@ -239,7 +250,7 @@ static void conn_on_retry(evutil_socket_t fd, short what, void *arg)
 		upstream_conn_start(c);
 }
 
-/* Take back the calls that were sent and not answered: they are sent again. */
+/* Takes back the calls that were sent and not answered, to be sent again. */
 static void conn_take_back(struct upstream_conn *c)
 {
 	struct upstream_call *call;
@@ -252,6 +263,7 @@ static void conn_take_back(struct upstream_conn *c)
 	}
 }
 
+/* Closes whatever there is of the connection. */
 static void conn_hang_up(struct upstream_conn *c)
 {
 	dial_cancel(c->dial);
@@ -275,7 +287,8 @@ void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now)
 	}
 	upstream_set_error(up, why);
 	conn_hang_up(c);
-	/* First of all, so that nobody who is called from here uses it. */
+	/* The state changes first of all, so that nobody who is called from
+	 * here uses the connection. */
 	conn_set_state(c, UPSTREAM_DOWN);
 	conn_take_back(c);
 	conn_retry_later(c, now);
@@ -288,6 +301,8 @@ void upstream_conn_close_idle(struct upstream_conn *c)
 	conn_set_state(c, UPSTREAM_IDLE);
 }
 
+/* The connection is over. One without calls, of a lazy upstream, need not be
+ * made again; one that had answered a call is, at once. */
 static void conn_on_end(void *ctx, enum xprt_end end, const char *why)
 {
 	struct upstream_conn *c = ctx;

@@ -2,7 +2,9 @@
 /*
  * The structs of a call, a connection and an upstream. Private to upstream.c
  * (calls and queues), upstream_conn.c (connections) and upstream_state.c
- * (address, state, and the questions about both).
+ * (address, state, and the questions about both). A call is always in exactly
+ * one list, the one that its `where` says, and in the table of XIDs until its
+ * reply has come.
  */
 #ifndef FOREFETCH_UPSTREAM_CONN_H
 #define FOREFETCH_UPSTREAM_CONN_H
@@ -16,7 +18,7 @@
 
 enum {
 	UPSTREAM_BACKOFF_FIRST_US = 100000,
-	/* Who has waited for a change so long may have given up. */
+	/* A client that has waited for a change so long may have given up. */
 	UPSTREAM_LATE_US = 2000000,
 };
 
@@ -38,11 +40,15 @@ enum upstream_where {
 	CALL_HELD,   /* with its owner, who decides whether it is repeated */
 };
 
+/* One call, from upstream_send() until it is answered, dropped or released. */
 struct upstream_call {
 	TAILQ_ENTRY(upstream_call) link; /* in the list that `where` says */
+	/* The next call of its place in the table of XIDs. */
 	struct upstream_call *hash_next;
 	struct upstream *up;
-	struct upstream_conn *conn; /* where pinned or sent */
+	/* the connection that it was sent over last, or is pinned to; NULL:
+	 * none */
+	struct upstream_conn *conn;
 	const struct nfs_proc *proc;
 	const struct rpc_cred *cred;
 	struct xdr_view args;
@@ -50,37 +56,49 @@ struct upstream_call {
 	const struct upstream_call_ops *ops;
 	void *arg;
 	uint32_t xid;
-	uint32_t source; /* of the last sending */
+	/* dial_source() of the connection that it was sent over last. */
+	uint32_t source;
 	enum upstream_where where;
 	enum upstream_class class;
+	/* How often it was sent, by a former daemon at least once. */
 	unsigned sendings;
+	/* The server's reply cache may not know it, in one of its repeats. */
 	bool doubtful;
 	bool checked; /* its owner had it sent again, in spite of doubt */
+	/* Its request is gone, so it cannot be sent again (upstream_abandon()).
+	 */
 	bool abandoned;
-	uint64_t first_us;     /* when first sent */
-	uint64_t sent_us;      /* when last sent */
-	uint64_t waits_us;     /* since when queued or pinned */
-	uint64_t connected_us; /* of the connection that it went over */
+	uint64_t first_us; /* when first sent */
+	uint64_t sent_us;  /* when last sent */
+	uint64_t waits_us; /* since when queued or pinned */
+	/* Connected_us of the connection that it was sent over last. */
+	uint64_t connected_us;
 };
 
 TAILQ_HEAD(upstream_calls, upstream_call);
 
+/* One connection. In all states but UP, `xprt` is NULL; `dial` is set while
+ * CONNECTING only. */
 struct upstream_conn {
 	struct upstream *up;
 	unsigned index;
 	enum upstream_state state;
 	struct dial *dial;
 	struct xprt *xprt;
+	/* When to try next, while DOWN. */
 	struct event *ev_retry;
 	struct upstream_calls sent;   /* oldest first */
 	struct upstream_calls pinned; /* in the order they were sent in */
 	unsigned in_flight;
 	unsigned waiting;
-	uint16_t port;         /* wanted, or in use */
-	uint32_t source;       /* while up */
-	uint64_t connected_us; /* when it was last made: tells it from others */
-	bool answered;         /* since it was last connected */
-	bool silent;           /* nothing was acknowledged before it was lost */
+	/* The source port in use, or the one to try first; 0: any. */
+	uint16_t port;
+	uint32_t source; /* dial_source() while up */
+	/* When it was last made, which tells it from those before it. */
+	uint64_t connected_us;
+	bool answered; /* a call was answered since it was last made */
+	/* It was given up because the server acknowledged nothing. */
+	bool silent;
 	uint64_t backoff_us;
 	uint64_t idle_since_us;
 };
@@ -90,16 +108,18 @@ struct upstream {
 	struct sockaddr_storage addr; /* ss_family 0: not known */
 	struct upstream_conn *conns;
 	struct upstream_calls queue[CLASS_COUNT];
-	unsigned queued; /* in both */
+	unsigned queued; /* calls in both queues */
 	struct upstream_calls held;
+	/* The table of XIDs: all calls that are not over. */
 	struct upstream_call **hash;
 	uint32_t next_xid;
 	struct event *ev_tick;
-	unsigned failures;  /* since a connection was last made */
+	unsigned failures;  /* failed tries since a connection was last made */
 	uint64_t failed_us; /* when a connection last failed to be made */
 	enum upstream_state state;
+	/* When `state` last became another one, tries to connect aside. */
 	uint64_t since_us;
-	uint64_t down_us; /* when the last connection was lost */
+	uint64_t down_us; /* when the last connection that was up was lost */
 	char last_error[160];
 	enum upstream_served served;
 	uint32_t least;
@@ -107,30 +127,43 @@ struct upstream {
 };
 
 /* upstream_conn.c */
+/* Makes a connection that does nothing yet; false without memory. */
 bool upstream_conn_init(
     struct upstream_conn *c, struct upstream *up, unsigned index);
+/* Closes it; its lists must be empty. Nothing for one that was never made. */
 void upstream_conn_fini(struct upstream_conn *c);
+/* Begins to connect, unless it does already or no address is known. */
 void upstream_conn_start(struct upstream_conn *c);
-/* Give the connection up and try again after a backoff, or `now`. */
+/* Gives the connection up and tries again after a backoff, or `now`. Its calls
+ * are requeued, so anything may have happened to them when this returns. `why`
+ * is for the log and the status. */
 void upstream_conn_reset(struct upstream_conn *c, const char *why, bool now);
+/* Closes a connection that has no calls. */
 void upstream_conn_close_idle(struct upstream_conn *c);
 /* Whether it could take another call at this moment. */
 bool upstream_conn_ready(const struct upstream_conn *c);
+/* Sends a call, which is in no list, over a connection that is UP; or gives it
+ * to its owner where it is in doubt. */
 void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call);
 
 /* upstream_state.c */
+/* To be called when the state of a connection has changed. */
 void upstream_state_changed(struct upstream *up);
+/* Notes why the server could not be reached, for the status; copied. */
 void upstream_set_error(struct upstream *up, const char *why);
 
 /* upstream.c */
-/* Send what waits, as far as connections take it. */
+/* Sends what waits in the queues, as far as connections take it. */
 void upstream_pump(struct upstream *up);
+/* Puts a call, which is in no list, at the head or the end of its queue. */
 void upstream_call_queue(struct upstream_call *call, bool head);
-/* Give a call that is in doubt, and in no list, to its owner; false where it
+/* Gives a call that is in doubt, and in no list, to its owner; false where it
  * is to be repeated. */
 bool upstream_call_hold(struct upstream_call *call);
-/* To be sent again; an abandoned one ends here. */
+/* Puts a call, which is in no list, where it waits to be sent again; one that
+ * was abandoned ends here. */
 void upstream_call_requeue(struct upstream_call *call);
+/* Takes one record that came over the connection. */
 void upstream_on_record(struct upstream_conn *c, const struct record *rec);
 
 #endif

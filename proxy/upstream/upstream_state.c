@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Where a server is, whether it can be reached, and what is told of that. */
+/* Where a server is, whether it can be reached, and what is told of that.
+ * upstream_conn.c reports each change of a connection's state; the functions
+ * here sum them up for the status, for `offline = serve` (linkwatch.c) and for
+ * those who decide whether waiting for a call makes sense (svc/svc_order.c,
+ * svc/doubt.c). */
 #include "upstream/upstream.h"
 
 #include <stdio.h>
@@ -14,9 +18,10 @@
 #include "upstream/upstream_conn.h"
 
 enum {
-	/* The server has acknowledged bytes so lately that it is there. */
+	/* A server that has acknowledged bytes so lately is there. */
 	ACK_RECENT_MS = 1000,
-	/* It has answered a call so lately, or there was none to answer. */
+	/* A server that has sent bytes so lately, or was sent a call so lately,
+	 * is not silent. */
 	SILENT_US = 2000000,
 };
 
@@ -71,8 +76,8 @@ void upstream_set_error(struct upstream *up, const char *why)
 	snprintf(up->last_error, sizeof(up->last_error), "%s", why);
 }
 
-/* The state whose duration counts: an outage is one, however often connecting
- * was tried meanwhile. */
+/* Returns the state whose duration counts: an outage is one, however often
+ * connecting was tried meanwhile. */
 static enum upstream_state state_kind(enum upstream_state state)
 {
 	return state == UPSTREAM_UP || state == UPSTREAM_IDLE ? state
@@ -148,6 +153,8 @@ bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us)
 	return now_us < since_us + SILENT_US;
 }
 
+/* Whether bytes wait in the kernel (SIOCOUTQ, tcp(7)) or in the transport, and
+ * the server has acknowledged some within the last second. */
 static bool conn_is_sending(const struct upstream_conn *c)
 {
 	struct tcp_info info;

@@ -2,8 +2,12 @@
 /*
  * Records in and out over a socket.
  *
- * evbuffer_read() takes 4 KiB a system call whatever it is told, so bytes
- * are received by recv() into large buffers; an evbuffer serves the way out.
+ * evbuffer_read() takes 4 KiB a system call whatever it is told, so bytes are
+ * received by recv() into large buffers; an evbuffer serves the way out.
+ *
+ * A callback may free the transport. So whoever calls one counts it in `busy`,
+ * and looks at `freed` and `ended` afterwards; the struct goes with the last of
+ * them.
  */
 #include "upstream/xprt.h"
 
@@ -99,6 +103,7 @@ void xprt_free(struct xprt *x)
 		xprt_destroy(x);
 }
 
+/* Tells the owner, once, that the transport is over. */
 static void xprt_end(struct xprt *x, enum xprt_end end, const char *why)
 {
 	if (x->ended || x->freed)
@@ -123,7 +128,8 @@ static const char *record_error(enum record_status st)
 	}
 }
 
-/* Hand out the records that are there; false where the loop must stop. */
+/* Hands out the records that are there; false where the owner has paused or
+ * freed the transport, or it is over. */
 static bool xprt_deliver(struct xprt *x, uint64_t now_us)
 {
 	struct record rec;
@@ -152,7 +158,7 @@ static bool xprt_deliver(struct xprt *x, uint64_t now_us)
 	return false;
 }
 
-/* Receive once; false where there is no more for now. */
+/* Receives once; false where there is no more for now. */
 static bool xprt_receive(struct xprt *x)
 {
 	size_t space;
@@ -193,7 +199,10 @@ static void xprt_on_read(evutil_socket_t fd, short what, void *arg)
 	/* Records may be left over from before a pause. */
 	if (xprt_deliver(x, x->last_rx_us)) {
 		for (int i = 0; more && i < RECV_TURNS; i++) {
-			/* Nothing was sent between this and the receiving. */
+			/* The records before may have had their owner send
+			 * calls. The time is read after that, right before
+			 * receiving, so that no reply seems to come before its
+			 * call was sent. */
 			if (i > 0)
 				x->last_rx_us = clock_now_us();
 			more = xprt_receive(x);
@@ -205,6 +214,7 @@ static void xprt_on_read(evutil_socket_t fd, short what, void *arg)
 		xprt_destroy(x);
 }
 
+/* Sends what the socket takes. The event goes on when it takes more. */
 static void xprt_flush(struct xprt *x)
 {
 	int n;
@@ -261,7 +271,8 @@ static void unref_hold(const void *data, size_t len, void *hold)
 	rbuf_unref(hold);
 }
 
-/* By reference: the buffer's `hold` keeps the bytes until they are sent. */
+/* Queues a piece: by reference, and then `hold` keeps its bytes until they are
+ * sent, or as a copy. */
 static bool queue_piece(struct xprt *x, const struct rbuf_piece *p)
 {
 	if (!p->hold)

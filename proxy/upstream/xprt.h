@@ -21,48 +21,61 @@ struct event_base;
 struct xprt;
 
 enum xprt_end {
-	XPRT_END_EOF,    /* the peer closed */
-	XPRT_END_ERROR,  /* the socket failed; an errno says how */
-	XPRT_END_FAULT,  /* a piece could not be read: the disk failed */
+	XPRT_END_EOF,   /* the peer closed */
+	XPRT_END_ERROR, /* the socket failed; an errno says how */
+	/* A piece of a reply could not be read (EFAULT): the disk under it
+	 * failed. */
+	XPRT_END_FAULT,
 	XPRT_END_RECORD, /* the stream is no sequence of records */
 };
 
+/* Callbacks, from the event loop and never from within a function below. All
+ * but on_received() may free the transport. */
 struct xprt_ops {
-	/* One whole record. The callee may pause or free the transport. */
+	/* Takes one whole record, good for the length of the call, or longer
+	 * under a reference to its buffer. */
 	void (*on_record)(void *ctx, const struct record *rec);
-	/* No more records will come or go; the callee frees the transport.
-	 * `why` is for a log line. */
+	/* Says that no more records will come or go; called once. The callee
+	 * frees the transport. `why` is for a log line. */
 	void (*on_end)(void *ctx, enum xprt_end end, const char *why);
-	/* `bytes` left the queue of outgoing bytes. */
+	/* Says that `bytes` left the queue of outgoing bytes. */
 	void (*on_sent)(void *ctx, size_t bytes);
-	/* `bytes` came; `begun`: they continue a record of which some had come
-	 * before. Called before on_record() of these. May be NULL. */
+	/* Says that `bytes` came at `now_us`; `begun`: they continue a record
+	 * of which some had come before. Called before on_record() of these.
+	 * May be NULL. */
 	void (*on_received)(
 	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
 };
 
-/* Takes `fd`, which must be non-blocking; NULL and errno on failure (then
- * `fd` is still the caller's). */
+/* Makes the transport of `fd`, which must be connected and non-blocking, and is
+ * the transport's from now on. NULL and errno on failure: then `fd` is still
+ * the caller's. */
 struct xprt *xprt_new(struct event_base *base, int fd, struct rbuf_pool *pool,
     const struct xprt_ops *ops, void *ctx);
-/* Closes the socket; queued bytes are lost. May be called from callbacks. */
+/* Closes the socket; queued bytes are lost. May be called from callbacks. NULL
+ * is allowed. */
 void xprt_free(struct xprt *x);
 
-/* Stop or go on receiving. Records already received wait, too. */
+/* Stops receiving or goes on. Records already received wait, too; nobody hears
+ * of the peer's end meanwhile (xprt_peer_closed()). */
 void xprt_pause(struct xprt *x, bool pause);
 
 /*
- * Queue one record: `head` is copied; behind it the `n` pieces go out by
- * reference, or are copied, and zeros up to a multiple of four bytes.
- * False where there is no memory: the stream is of no use any more then.
+ * Queues one record (RFC 5531 section 11): `head` is copied; behind it the `n`
+ * pieces go out by reference, or are copied where they have no `hold`, and
+ * zeros up to a multiple of four bytes. False where there is no memory: the
+ * stream is of no use any more then. After the end of the transport it queues
+ * nothing, and returns true.
  */
 bool xprt_queue(struct xprt *x, const void *head, size_t head_len,
     const struct rbuf_piece *pieces, unsigned n);
 
-/* Gives the bytes that were not sent yet, in order, up to `n` pieces; returns
- * how many pieces there are. */
+/* Gives the bytes that were not sent yet, in order, as up to `n` pieces;
+ * returns how many pieces there are. Good until the loop goes on. */
 unsigned xprt_unsent(const struct xprt *x, struct iovec *pieces, unsigned n);
+/* Bytes that wait to be sent, with their record marks. */
 size_t xprt_queued_bytes(const struct xprt *x);
+/* Bytes that were received, and sent, since the transport was made. */
 uint64_t xprt_received_bytes(const struct xprt *x);
 uint64_t xprt_sent_bytes(const struct xprt *x);
 /* When bytes were last received; 0 where none were. */
