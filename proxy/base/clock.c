@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The time that callbacks of the event loop read. */
+/* The time that callbacks of the event loop read. Reading it costs a part of
+ * what an answer from memory does, and a whole system call in some guests. So
+ * epoll_wait() of loopwatch.c gives a turn its first reading (clock_give()),
+ * and calls that go out in a burst share one (clock_sending_us()). */
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -7,12 +10,15 @@
 #include <x86intrin.h>
 #endif
 
-/* 30 to 60 us: a call to the server takes some ten, most of them in the kernel,
- * and round trips are not told apart any finer. */
+/* Cycles within which calls share one reading of the clock, 30 to 60 us: a call
+ * to the server takes some ten, most of them in the kernel, and round trips are
+ * not told apart any finer. */
 enum { SENDING_CYCLES = 1 << 17 };
 
-static _Thread_local uint64_t given_us; /* 0: none */
-static _Thread_local uint64_t last_us;  /* 0: none since the last wait */
+/* The value that the next clock_now_us() returns; 0: it reads the clock. */
+static _Thread_local uint64_t given_us;
+/* The last reading; 0: none since the last wait. */
+static _Thread_local uint64_t last_us;
 static _Thread_local uint64_t last_cycles;
 static bool none_spared;
 

@@ -18,10 +18,11 @@
  * negative. */
 #define CLOCK_ORIGIN_US (UINT64_C(1) << 40)
 
-/* Microseconds of a clock that never steps and goes on while the machine
- * sleeps, so that what was confirmed before is old afterwards. They take less
- * than 48 bits for nine years. Only callbacks of the event loop read it; all
- * other functions are told the time as an argument. */
+/* Returns microseconds of a clock that never steps and goes on while the
+ * machine sleeps (CLOCK_BOOTTIME), so that what was confirmed before is old
+ * afterwards. They take less than 48 bits for nine years. Code that the event
+ * loop calls reads it; what keeps or compares times is told them as arguments,
+ * so that tests choose them. */
 uint64_t clock_now_us(void);
 
 /* The next clock_now_us() of this thread returns `now_us`, which was read just
@@ -50,6 +51,7 @@ static inline uint64_t clock_real_us(void)
 	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
 }
 
+/* Microseconds as libevent wants them. */
 static inline struct timeval clock_timeval(uint64_t us)
 {
 	return (struct timeval){.tv_sec = (time_t)(us / 1000000),

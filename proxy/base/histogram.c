@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How often each value occurred, in buckets; histogram.h draws them. */
+/* Counts how often each value occurred, in buckets; histogram.h draws them.
+ * metrics.c counts calls by it, prometheus.c and `forefetch stats` read it. */
 #include <assert.h>
 
 #include "base/histogram.h"
@@ -7,6 +8,8 @@
 #define SUB       (UINT64_C(1) << HISTOGRAM_SUB_BITS)
 #define VALUE_MAX ((UINT64_C(1) << HISTOGRAM_VALUE_BITS) - 1)
 
+/* The bucket of a value: its leading bits but the first, behind the number of
+ * doublings. */
 static size_t histogram_index(uint64_t value)
 {
 	unsigned shift;

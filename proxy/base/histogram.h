@@ -28,6 +28,7 @@
 #define HISTOGRAM_BUCKETS                                                      \
 	((HISTOGRAM_VALUE_BITS - HISTOGRAM_SUB_BITS + 1) << HISTOGRAM_SUB_BITS)
 
+/* All zeros at first. `sum` and `max` are in the unit of the values. */
 struct histogram {
 	uint64_t count;
 	uint64_t sum;
@@ -35,26 +36,26 @@ struct histogram {
 	uint64_t bucket[HISTOGRAM_BUCKETS];
 };
 
-/* Count one value. No allocation, no loop. */
+/* Counts one value, without allocation or loop. */
 void histogram_add(struct histogram *h, uint64_t value);
-/* Count one value `n` times. */
+/* Counts one value `n` times. */
 void histogram_add_many(struct histogram *h, uint64_t value, uint64_t n);
 
-/* The least and the greatest value that bucket `index` holds. */
+/* Return the least and the greatest value that bucket `index` holds. */
 uint64_t histogram_bucket_low(size_t index);
 uint64_t histogram_bucket_high(size_t index);
 
-/* Add the values of `from` to those of `to`. */
+/* Adds the values of `from` to those of `to`. */
 void histogram_merge(struct histogram *to, const struct histogram *from);
 
 /*
- * A value that `permille` thousandths of the values do not exceed: 500 is
- * the median, 990 is p99. The answer is the upper bound of its bucket, never
- * more than max. 0 if nothing was counted.
+ * Returns a value that `permille` thousandths of the values do not exceed: 500
+ * is the median, 990 is p99. The answer is the upper bound of its bucket, never
+ * more than max; 0 if nothing was counted.
  */
 uint64_t histogram_percentile(const struct histogram *h, unsigned permille);
 
-/* How many values lie in buckets that end at `bound` or below. */
+/* Counts the values in buckets that end at `bound` or below. */
 uint64_t histogram_count_upto(const struct histogram *h, uint64_t bound);
 
 #endif

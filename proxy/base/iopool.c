@@ -26,15 +26,17 @@ STAILQ_HEAD(iopool_list, iopool_job);
 enum { STACK_BYTES = 256 << 10 };
 
 struct iopool {
-	pthread_mutex_t lock; /* for all down to `stop` */
+	pthread_mutex_t lock; /* guards all members down to `stop` */
+	/* Signalled for each job that is given, and each that has run. */
 	pthread_cond_t given;
 	pthread_cond_t ran;
 	struct iopool_list todo;
 	struct iopool_list finished;
 	bool stop;
-	/* Of the loop's thread: */
-	unsigned out;        /* jobs given whose done() was not called yet */
-	struct iopool *root; /* whose threads these are; itself, or shared */
+	/* What follows is the loop's thread's alone. */
+	unsigned out; /* jobs given whose done() was not called yet */
+	/* The pool whose threads these are; itself, unless shared. */
+	struct iopool *root;
 	struct event *ev;
 	int efd;
 	unsigned threads;
@@ -72,7 +74,8 @@ static void *iopool_thread(void *arg)
 	return NULL;
 }
 
-/* done() may submit jobs; these are reaped in the next turn. */
+/* Calls done() of the jobs that have run. A done() may submit jobs; these are
+ * reaped in the next turn. */
 static void iopool_reap(struct iopool *pool)
 {
 	struct iopool_list list = STAILQ_HEAD_INITIALIZER(list);
@@ -100,6 +103,7 @@ static void iopool_on_event(evutil_socket_t fd, short what, void *arg)
 	iopool_reap(arg);
 }
 
+/* Ends the threads, which first run what is left, and frees the pool. */
 static void iopool_stop(struct iopool *pool)
 {
 	pthread_mutex_lock(&pool->lock);
@@ -118,7 +122,8 @@ static void iopool_stop(struct iopool *pool)
 	free(pool);
 }
 
-/* Signals are for the loop: a thread inherits the mask it is made under. */
+/* Starts the threads; 0 or an errno. Signals are for the loop, so they are made
+ * under a mask of all, which they inherit. */
 static int iopool_start(struct iopool *pool, unsigned threads)
 {
 	pthread_attr_t attr;

@@ -16,33 +16,40 @@
 struct event_base;
 struct iopool;
 
-/* A part of the struct of whoever wants something done; must stay where it is
- * until done(). */
+/* A part of the struct of whoever wants something done. It must stay where it
+ * is until done(). */
 struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
 	struct iopool *of; /* private */
-	/* In a thread: may block; touches nothing that the loop may touch. */
+	/* Runs in a thread: it may block, and touches nothing that the loop may
+	 * touch. */
 	void (*run)(struct iopool_job *job);
-	/* On the loop, after run. May give the job again, or free it. */
+	/* Runs on the loop, after run. It may give the job again, or free it.
+	 */
 	void (*done)(struct iopool_job *job);
 };
 
-/* Starts `threads` threads; NULL and errno on failure. All signals are
- * blocked in them. */
+/* Starts `threads` threads, at least one; NULL and errno on failure. All
+ * signals are blocked in them. All functions here are for the thread of the
+ * loop `base`. */
 struct iopool *iopool_new(struct event_base *base, unsigned threads);
-/* The same threads, where the jobs are counted apart: draining it, or freeing
- * it, waits for its own only. To be freed before `pool`. NULL and errno. */
+/* Makes a pool of the same threads, whose jobs are counted apart: draining it,
+ * or freeing it, waits for its own only. It is to be freed before `pool`. NULL
+ * and errno without memory. */
 struct iopool *iopool_share(struct iopool *pool);
-/* How many jobs are not done. */
+/* Counts the jobs whose done() was not called yet. */
 size_t iopool_jobs(const struct iopool *pool);
-/* Runs all jobs that were given, and their done(), then ends the threads. */
+/* Runs all jobs that were given, and their done(), then ends the threads,
+ * unless they belong to another pool. Blocks. NULL is allowed. */
 void iopool_free(struct iopool *pool);
+/* Gives a job to the threads; it must not be under way. Never blocks, never
+ * fails. */
 void iopool_submit(struct iopool *pool, struct iopool_job *job);
-/* Runs jobs and their done() until none is left; blocks. Not from within a
- * done(). */
+/* Waits until no job is left, and calls their done(); blocks. It must not be
+ * called from within a done(). */
 void iopool_drain(struct iopool *pool);
-/* The same until a done() sets `*over`, or for `us` microseconds. Returns
- * `*over`. */
+/* The same until a done() sets `*over`, or for `us` microseconds at most.
+ * Returns `*over`. */
 bool iopool_wait(struct iopool *pool, const bool *over, uint64_t us);
 
 #endif

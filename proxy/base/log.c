@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Log lines: where they go, their prefix, and the limit of repeated ones. */
+/* Log lines: where they go, their prefix, and the limit of repeated ones. Every
+ * folder logs by this; whatever a peer can trigger goes through a struct
+ * log_limit, lest it fill the disk. */
 #include "base/log.h"
 
 #include <ctype.h>
@@ -14,7 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-/* One write(2) a line, so that lines of two processes never mix. */
+/* The longest line. Each goes out by one write(2), so that lines of two
+ * processes never mix. */
 #define LINE_MAX_BYTES 1024
 
 #define LIMIT_BURST     5
@@ -50,7 +53,7 @@ static bool stderr_is_journal(void)
 	return strcmp(own, stream) == 0;
 }
 
-/* Returns the length of the prefix. */
+/* Writes the prefix of a line, and returns its length. */
 static size_t format_prefix(char *line, size_t len, enum log_level level)
 {
 	static const int priorities[] = {3, 4, 6, 7}; /* sd-daemon(3) */
@@ -68,7 +71,8 @@ static size_t format_prefix(char *line, size_t len, enum log_level level)
 		       now.tv_nsec / 1000000, names[level]);
 }
 
-/* A line break in the middle would start a record that nobody logged. */
+/* Masks control characters: a line break in the middle would start a record
+ * that nobody logged. */
 static void mask_controls(char *text, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -108,7 +112,7 @@ static void log_line(enum log_level level, const char *fmt, va_list ap)
 	mask_controls(line + start, len - start);
 	line[len++] = '\n';
 	if (!log_writable() || write(STDERR_FILENO, line, len) < 0) {
-		/* Nobody is left to be told. */
+		/* There is nobody left to be told. */
 	}
 	errno = saved;
 }
@@ -149,6 +153,7 @@ void log_debug(const char *fmt, ...)
 	va_end(ap);
 }
 
+/* A burst of LIMIT_BURST, which wears off by one line each LIMIT_PERIOD_US. */
 bool log_limit_ok(
     struct log_limit *limit, uint64_t now_us, unsigned *suppressed)
 {

@@ -19,10 +19,12 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
-/* Lines above this level are dropped. Starts as LOG_LEVEL_INFO. */
+/* Sets the level above which lines are dropped; it starts as LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 
+/* Log a line, cut at 1024 bytes. Any thread may call them, and they never wait:
+ * a line that the journal cannot take at once is lost. */
 void log_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_warn(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void log_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
@@ -33,14 +35,15 @@ void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
  * All zero is a fresh one. One of these per kind of line.
  */
 struct log_limit {
-	uint64_t since_us; /* from when on `used` is worn off */
+	uint64_t since_us; /* when the lines of `used` began to wear off */
 	unsigned used;
+	/* Lines refused since the last that went out. */
 	unsigned suppressed;
 };
 
 /*
- * May a line go out at `now_us` (any clock that does not jump)? If so,
- * `suppressed` is the number of lines refused since the last that did.
+ * Whether a line may go out at `now_us` (of any clock that does not jump). If
+ * so, `*suppressed` gets the number of lines refused since the last that did.
  */
 bool log_limit_ok(
     struct log_limit *limit, uint64_t now_us, unsigned *suppressed);
@@ -49,9 +52,9 @@ bool log_limit_ok(
 #define LOG_ESCAPE_MAX(srclen) ((srclen)*4 + 1)
 
 /*
- * Make bytes from a peer (a name, a path) fit for a log line: printable ASCII
- * stays, backslash doubles, all else, blanks and quotes included, is \xNN.
- * Cut to fit, between escapes, with "..." at its end. Returns `dst`.
+ * Makes bytes from a peer (a name, a path) fit for a log line: printable ASCII
+ * stays, backslash doubles, all else, blanks and quotes included, is \xNN. Cut
+ * to fit, between escapes, with "..." at its end. Returns `dst`.
  */
 char *log_escape(char *dst, size_t dstlen, const void *src, size_t srclen);
 

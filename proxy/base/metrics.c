@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Counters, gauges and the calls of each procedure, with their names. */
+/* Counters, gauges and the calls of each procedure, with their names.
+ * metrics.def has a line for each counter and gauge; control/ and web/ list
+ * them by number, so a new one shows everywhere. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,6 +98,7 @@ void metrics_free(struct metrics *m)
 	free(m);
 }
 
+/* The row of a procedure; ROW_OTHER for whatever else a client may send. */
 static size_t metrics_find_row(uint32_t prog, uint32_t proc)
 {
 	if (prog == PROG_NFS && proc < PROCS_NFS)
@@ -107,7 +110,8 @@ static size_t metrics_find_row(uint32_t prog, uint32_t proc)
 	return ROW_OTHER;
 }
 
-/* Calls that were not timed took as long as the one before them. */
+/* Counts the calls that were not timed as having taken as long as the timed one
+ * before them. */
 static void row_settle(struct row *row)
 {
 	histogram_add_many(&row->latency, row->at_once_us, row->like_it);

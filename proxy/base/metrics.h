@@ -21,7 +21,7 @@ enum metrics_side {
 	METRICS_SIDES
 };
 
-/* One in so many calls that are answered at once is timed. */
+/* One in so many calls of a row that are answered at once is timed. */
 enum { METRICS_SAMPLE = 8 };
 
 /* One call that was answered, as its side saw it. */
@@ -31,10 +31,10 @@ struct metrics_call {
 	uint64_t latency_us; /* from the call to its reply */
 	bool error;          /* an RPC error or a status other than OK */
 	/*
-	 * Of a call that came at `since_us` and is answered at once; NULL
-	 * else. Reading the clock costs a part of what such an answer does, so
-	 * only one in METRICS_SAMPLE of a row is timed, and stands for those
-	 * that follow it.
+	 * The clock to read for a call that came at `since_us` and is answered
+	 * at once; NULL else. Reading the clock costs a part of what such an
+	 * answer does, so only one in METRICS_SAMPLE of a row is timed, and
+	 * stands for those that follow it.
 	 */
 	uint64_t (*clock)(void);
 	uint64_t since_us;
@@ -47,7 +47,7 @@ enum metrics_counter {
 	METRICS_COUNTER_COUNT
 };
 
-/* Gauges hold what was last set. */
+/* Gauges hold the value that was last set. */
 #define GAUGE(id, ...)    METRICS_GAUGE_##id,
 #define GAUGE_OF(id, ...) METRICS_GAUGE_##id,
 enum metrics_gauge {
@@ -58,10 +58,11 @@ enum metrics_gauge {
 /* A row of metrics.def: one counter, or one gauge. */
 struct metrics_kind {
 	const char *name;
-	const char *family; /* for Prometheus, without forefetch_ */
-	const char *label;  /* of this one in the family; "": none */
-	unsigned told;      /* of those below */
-	const char *help;   /* NULL: that of the family's first */
+	/* The metric's name for Prometheus, without forefetch_. */
+	const char *family;
+	const char *label; /* its label in the family; "": none */
+	unsigned told;     /* a sum of the flags below */
+	const char *help;  /* NULL: that of the family's first */
 };
 
 enum {
@@ -73,29 +74,33 @@ enum {
 /* Counters and gauges in one row of numbers, the counters first. */
 enum { METRICS_KINDS = METRICS_COUNTER_COUNT + METRICS_GAUGE_COUNT };
 
+/* Return the description and the value of number `i` of these, which is below
+ * METRICS_KINDS. */
 const struct metrics_kind *metrics_get_kind(size_t i);
 uint64_t metrics_get_value(const struct metrics *m, size_t i);
-/* The sum of all of a family. */
+/* Sums up all of a family. */
 uint64_t metrics_sum(const struct metrics *m, const char *family);
 
-/* NULL and errno without memory; about 240 KiB. */
+/* Makes counters that are all 0, about 240 KiB. NULL and errno without memory.
+ */
 struct metrics *metrics_new(void);
 void metrics_free(struct metrics *m);
 
 /*
- * Count one answered call. NFS (100003), MOUNT (100005) and NFSACL (100227),
- * all version 3, have a row for each procedure; anything else counts in the
- * row "other". Any `prog` and `proc` may be given.
+ * Counts one answered call. NFS (100003), MOUNT (100005) and NFSACL (100227),
+ * all version 3, have a row for each procedure; anything else counts in the row
+ * "other". Any `prog` and `proc` may be given.
  */
 void metrics_add_call(struct metrics *m, enum metrics_side side, uint32_t prog,
     uint32_t proc, const struct metrics_call *call);
 
-/* To be called before histograms are read: those that were not timed are put
- * in. */
+/* Puts the calls that were not timed into the histograms; to be called before
+ * these are read. */
 void metrics_settle(struct metrics *m);
 
+/* Adds `n` to a counter. */
 void metrics_add(struct metrics *m, enum metrics_counter counter, uint64_t n);
-/* One that is counted elsewhere. */
+/* Sets a counter that is counted elsewhere. */
 void metrics_set(struct metrics *m, enum metrics_counter counter, uint64_t n);
 uint64_t metrics_get(const struct metrics *m, enum metrics_counter counter);
 
@@ -103,7 +108,7 @@ void metrics_set_gauge(
     struct metrics *m, enum metrics_gauge gauge, uint64_t value);
 uint64_t metrics_get_gauge(const struct metrics *m, enum metrics_gauge gauge);
 
-/* One procedure on one side; `latency` is in microseconds. */
+/* The calls of one procedure on one side. */
 struct metrics_row {
 	const char *program;   /* "nfs", "mount", "nfsacl", "other" */
 	const char *procedure; /* "LOOKUP", ...; "other" */
@@ -111,11 +116,13 @@ struct metrics_row {
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	/* Of as many, after metrics_settle(); lives as long as the metrics. */
+	/* In microseconds, of all calls after metrics_settle(); good as long as
+	 * the metrics. */
 	const struct histogram *latency;
 };
 
-/* Rows are numbered from 0, the same ones on both sides. */
+/* How many rows there are. They are numbered from 0, the same ones on both
+ * sides. */
 size_t metrics_row_count(void);
 void metrics_get_row(const struct metrics *m, enum metrics_side side,
     size_t index, struct metrics_row *out);

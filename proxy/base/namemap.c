@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names by number: see namemap.h. A number's name lies in one of the places of
- * its set; the newest of a set comes first. */
+/* Names by number: see namemap.h. A number's name lies in one of the WAYS
+ * places of its set; the newest of a set comes first, and the oldest falls out.
+ * So it never takes more memory, and no lookup more than four comparisons. */
 #include "base/namemap.h"
 
 #include <stdlib.h>
@@ -29,7 +30,8 @@ void namemap_free(struct namemap *m)
 	free(m);
 }
 
-/* The lowest bits of a hash may be set on purpose. */
+/* Returns the set of a number, by its upper half: whoever made the number may
+ * have set its lowest bits on purpose. */
 static size_t set_of(uint64_t number)
 {
 	return (size_t)(number >> 32) % SETS;

@@ -18,15 +18,17 @@ enum {
 	NAMEMAP_LEN_MAX = 55, /* bytes; a longer name is not kept */
 };
 
-/* NULL without memory. */
+/* Makes an empty map; NULL without memory. */
 struct namemap *namemap_new(void);
 void namemap_free(struct namemap *m); /* or NULL */
 
-/* `number` is not 0. A name that is empty or too long is left out. */
+/* Keeps a copy of a name, `len` bytes, under its number. The number 0, and a
+ * name that is empty or too long, are left out; a number that has a name keeps
+ * it. */
 void namemap_put(
     struct namemap *m, uint64_t number, const char *name, size_t len);
-/* The name, without a zero behind it, until the next namemap_put(), and its
- * length in bytes; NULL where there is none. */
+/* Returns the name, without a zero behind it, and its length in bytes; NULL
+ * where there is none. It is good until the next namemap_put(). */
 const char *namemap_get(const struct namemap *m, uint64_t number, size_t *len);
 
 #endif

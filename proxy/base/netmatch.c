@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Addresses and networks: parsed, printed, compared. */
+/* Addresses and networks: parsed, printed, compared. config/ reads `listen` and
+ * `allow` by these, daemon/ compares each client's address with the latter; the
+ * text is of a user, and anything may stand in it. */
 #include "base/netmatch.h"
 
 #include <arpa/inet.h>
@@ -12,8 +14,8 @@
 #define MAPPED_BITS 96 /* the length of ::ffff:0:0/96 */
 
 /*
- * A number in decimal digits only, no sign, no blank. Returns false when there
- * is none or it is above `max`.
+ * Parses a number of decimal digits only, no sign, no blank. Returns false when
+ * there is none or it is above `max`. strtoul(3) would take more than that.
  */
 static bool parse_number(const char *text, unsigned max, unsigned *out)
 {
@@ -32,7 +34,8 @@ static bool parse_number(const char *text, unsigned max, unsigned *out)
 	return true;
 }
 
-/* Split "a.b.c.d:port" or "[v6]:port"; `host` gets the address alone. */
+/* Splits "a.b.c.d:port" or "[v6]:port"; `host` gets the address alone. False
+ * for any other shape. */
 static bool split_port(const char *text, char *host, size_t hostlen,
     const char **port, bool *bracketed)
 {
@@ -143,7 +146,8 @@ static unsigned family_bits(sa_family_t family)
 	return family == AF_INET ? V4_BITS : V6_BITS;
 }
 
-/* The mask of byte `i` of an address under a prefix of `prefix` bits. */
+/* Returns the mask of byte `i` of an address under a prefix of `prefix` bits.
+ */
 static uint8_t mask_byte(unsigned prefix, unsigned i)
 {
 	if (prefix >= (i + 1) * 8)

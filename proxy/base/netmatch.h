@@ -30,34 +30,36 @@ struct netmatch_net {
 };
 
 /*
- * Parse "127.0.0.1:2050" or "[::1]:2050". Returns NULL, or the reason for
- * the refusal (static text) with `out` untouched.
+ * Parses "127.0.0.1:2050" or "[::1]:2050". Returns NULL, or the reason for the
+ * refusal (static text) with `out` untouched.
  */
 const char *netmatch_addr_parse(const char *text, struct netmatch_addr *out);
 
-/* The inverse; always ends with NUL. */
+/* Write an address and port as they are parsed; always with a NUL at the end.
+ */
 void netmatch_format(const struct sockaddr *sa, char text[NETMATCH_TEXT_MAX]);
 void netmatch_addr_format(
     const struct netmatch_addr *na, char text[NETMATCH_TEXT_MAX]);
 
 /*
- * Could two sockets listen on both at once? No when the port and the family
- * are equal and the addresses are too, or one of them is the wildcard.
+ * Whether two sockets could not listen on both at once: port and family are
+ * equal, and the addresses are too, or one of them is the wildcard. IPv6
+ * sockets are taken to be V6ONLY (ipv6(7)).
  */
 bool netmatch_addr_clash(
     const struct netmatch_addr *a, const struct netmatch_addr *b);
 
 /*
- * Parse "10.0.0.0/8", "fd00::/8" or one address. Returns NULL, or the reason
+ * Parses "10.0.0.0/8", "fd00::/8" or one address. Returns NULL, or the reason
  * for the refusal (static text) with `out` untouched.
  */
 const char *netmatch_net_parse(const char *text, struct netmatch_net *out);
 
-/* The inverse; always ends with NUL. */
+/* Writes a network as it is parsed; always with a NUL at the end. */
 void netmatch_net_format(
     const struct netmatch_net *net, char text[NETMATCH_TEXT_MAX]);
 
-/* Does `sa` lie in `net`? An address of another family never does. */
+/* Whether `sa` lies in `net`. An address of another family never does. */
 bool netmatch_net_contains(
     const struct netmatch_net *net, const struct sockaddr *sa);
 

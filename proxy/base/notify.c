@@ -56,7 +56,8 @@ size_t notify_take_fds(int **fds, char ***names)
 	return (size_t)n;
 }
 
-/* FDPOLL=0: an error that is pending on it is ours to see. */
+/* FDPOLL=0 keeps systemd from looking at the descriptor, which it would drop at
+ * an error: that is ours to see. */
 void notify_keep_fd(int fd, const char *name)
 {
 	char text[128];

@@ -10,25 +10,31 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Say that the daemon serves, reads its configuration anew, or is about to end.
+ */
 void notify_ready(void);
 void notify_reloading(void);
 void notify_stopping(void);
 
-/* How often it wants to hear notify_alive(); 0: it does not watch. */
+/* Returns how often systemd wants to hear notify_alive(), in microseconds
+ * (WatchdogSec=, systemd.service(5)); 0: it does not watch. */
 uint64_t notify_watchdog_us(void);
 void notify_alive(void);
 
 /*
- * The descriptors that systemd kept, each with its name: how many, 0 where
- * there are none. Both lists and each name are the caller's to free(), the
- * descriptors to close. Once only.
+ * Gives the descriptors that systemd kept, each with its name; returns how
+ * many, 0 where there are none. Both lists and each name are the caller's to
+ * free(), the descriptors to close; `*names` must be NULL before. To be called
+ * once only.
  */
 size_t notify_take_fds(int **fds, char ***names);
-/* Keep `fd` over restarts and crashes, until it is dropped by that name, which
- * has neither ':' nor control characters. */
+/* Has systemd keep `fd` over restarts and crashes, until it is dropped by that
+ * name, which has neither ':' nor control characters. Needs
+ * FileDescriptorStoreMax=. */
 void notify_keep_fd(int fd, const char *name);
 void notify_drop_fd(const char *name);
-/* Wait until systemd has done all that it was told, for 5 s at most. Blocks. */
+/* Waits until systemd has done all that it was told, for 5 s at most. Blocks.
+ */
 void notify_settle(void);
 
 #endif

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Linear hashing over references to slab items. */
+/* Linear hashing over references to slab items. There are `n` buckets, of which
+ * those below `n - (mask + 1) / 2` have been split in this round and take one
+ * more bit of the hash. cache/ has its nodes, names and profiles in such
+ * tables, and walks them bucket by bucket while they change. */
 #include "base/reftab.h"
 
 #include <stdlib.h>
 
 enum {
 	FIRST_BUCKETS = 256,
-	/* Items of a bucket. Where keys are placed at random, no bucket ever
-	 * comes to so many; a server can give handles that differ and have one
-	 * key. */
+	/* The most items of a bucket. Where keys are placed at random, no
+	 * bucket ever comes to so many; but a server can give handles that
+	 * differ and have one key. */
 	CHAIN_MAX = 64,
 };
 
@@ -38,7 +41,7 @@ slab_ref *reftab_head(const struct reftab *t, uint64_t hash)
 	return &t->buckets[i < t->n ? i : i & (t->mask >> 1)];
 }
 
-/* One more bucket, which takes its share of its partner's. */
+/* Adds a bucket, which takes its share of its partner's items. */
 static void reftab_split(struct reftab *t)
 {
 	slab_ref *link, ref;
@@ -47,7 +50,7 @@ static void reftab_split(struct reftab *t)
 		size_t room = t->room + t->room / 8;
 		void *more = realloc(t->buckets, room * sizeof(*t->buckets));
 
-		/* Without memory the chains get longer. */
+		/* Without memory for more buckets the chains get longer. */
 		if (!more)
 			return;
 		t->buckets = more;
@@ -76,7 +79,7 @@ bool reftab_insert(struct reftab *t, slab_ref ref, uint64_t hash)
 	slab_ref *head, at;
 	unsigned n = 0;
 
-	/* Three items in two buckets. */
+	/* Three items in two buckets are enough, so one more is made. */
 	if (t->entries * 2 >= t->n * 3)
 		reftab_split(t);
 	head = reftab_head(t, hash);

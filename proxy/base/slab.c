@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Pages of items of one size. A page whose items are all free serves any
- * size again, or what is kept would be as large as the most that each size
- * ever took, all together.
+ * Pages of items of one size. A page whose items are all free serves any size
+ * again, or what is kept would be as large as the most that each size ever
+ * took, all together. Chunks are mapped and never given back before the end;
+ * references are grains from the first chunk on, so items never move.
  */
 #include "base/slab.h"
 
@@ -25,10 +26,11 @@ enum {
 };
 
 struct slab_page {
-	uint32_t prev, next; /* in a list; 0: none */
-	slab_ref idle;       /* free items, each with the next one */
-	uint16_t top;        /* grains given out so far */
-	uint16_t used;       /* items */
+	/* The neighbours in the list that it is in; 0: none. */
+	uint32_t prev, next;
+	slab_ref idle; /* free items, each with the next one */
+	uint16_t top;  /* grains given out so far */
+	uint16_t used; /* items */
 };
 
 struct slab {
@@ -82,7 +84,7 @@ static size_t class_of(size_t size)
 	return (size + GRAIN - 1) / GRAIN;
 }
 
-/* The tables have room for one more chunk. */
+/* Makes room in both tables for one more chunk; false without memory. */
 static bool slab_reserve(struct slab *s)
 {
 	size_t room = s->room ? s->room + s->room / 2 : 16;
@@ -103,6 +105,8 @@ static bool slab_reserve(struct slab *s)
 	return true;
 }
 
+/* Maps one more chunk; false without memory, or where references have no bit
+ * left for it. */
 static bool slab_grow(struct slab *s)
 {
 	void *p;
@@ -143,7 +147,8 @@ static bool page_has_room(const struct slab_page *p, size_t c)
 	return p->idle != 0 || p->top + c <= PAGE_GRAINS;
 }
 
-/* A page for items of this size; 0 where there is no memory. */
+/* Returns a page for items of `c` grains, in the list of those with room; 0
+ * where there is no memory. */
 static uint32_t page_new(struct slab *s, size_t c)
 {
 	uint32_t at = s->empty;

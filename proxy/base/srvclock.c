@@ -16,7 +16,9 @@ void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us)
 
 	if (sc->n > 0 && stamp_ns <= sc->shown[sc->n - 1].stamp_ns)
 		return;
-	/* Nothing is believed because of our clock, but less. */
+	/* A ctime that is later than our own clock may be in the server's
+	 * future. Our clock may be wrong, too, but then less is believed, and
+	 * nothing more. */
 	if (stamp_ns / 1000 > clock_real_us())
 		return;
 	if (sc->ahead.us == 0 ||
@@ -32,7 +34,7 @@ void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us)
 	sc->shown[sc->n++] = m;
 }
 
-/* The latest that was shown by then; 0: none. */
+/* Returns the latest ctime that was shown by then; 0: none. */
 static uint64_t shown_ns(const struct srvclock *sc, uint64_t us)
 {
 	for (uint32_t i = sc->n; i > 0; i--)
@@ -53,7 +55,8 @@ bool srvclock_went_back(const struct srvclock *sc, uint64_t was_ns,
 {
 	uint64_t shown = shown_ns(sc, since_us);
 
-	/* Its own, too, unless that is one that proves nothing. */
+	/* The object's own former ctime counts, too, unless it is one that
+	 * proves nothing. */
 	if (was_ns > shown && sc->n > 0 &&
 	    was_ns <= sc->shown[sc->n - 1].stamp_ns)
 		shown = was_ns;

@@ -20,11 +20,11 @@
 
 enum {
 	SRVCLOCK_MOMENTS = 6,
-	/* By so much the clocks of several machines that serve one file system
-	 * may differ, and so far one may be set back, without harm. */
+	/* The clocks of several machines that serve one file system may differ
+	 * by so much, and one may be set back so far, without harm. */
 	SRVCLOCK_SLACK_US = 1000000,
-	/* Between a moment and the next but one: so all of them together reach
-	 * back for longer than calls are under way. */
+	/* The time between a moment and the next but one, so that all of them
+	 * together reach back for longer than calls are under way. */
 	SRVCLOCK_GAP_US = 1000000,
 };
 
@@ -34,39 +34,43 @@ struct srvclock_moment {
 	uint64_t us;
 };
 
-/* All zeros: nothing was shown yet. */
+/* The clock of one file system's server; all zeros: nothing was shown yet. */
 struct srvclock {
-	struct srvclock_moment shown[SRVCLOCK_MOMENTS]; /* both rise */
+	/* From the first to the last, both members rise. */
+	struct srvclock_moment shown[SRVCLOCK_MOMENTS];
 	/* Of all that were shown, the one that puts the server's clock
 	 * furthest ahead of ours. */
 	struct srvclock_moment ahead;
+	/* How many of `shown` there are. */
 	uint32_t n;
 	bool behind; /* a change was stamped earlier than our clock had it */
 };
 
-/* A reply that came at `now_us` showed an object with such a ctime. */
+/* Notes that a reply which came at `now_us` showed an object with this ctime.
+ */
 void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us);
 /* Whether an object that has this ctime in the answer to a call that was sent
  * at `sent_us` can change no more without another one: the server's clock was
  * more than `grain_us` past it before the call was sent. */
 bool srvclock_past(const struct srvclock *sc, uint64_t stamp_ns,
     uint64_t grain_us, uint64_t sent_us);
-/* An object had the ctime `was_ns` when a call was answered that was sent at
- * `since_us`, and then a change gave it `is_ns`: is that before what had been
- * shown by then? */
+/* Whether a change shows that the clock went back: an object had the ctime
+ * `was_ns` when a call was answered that was sent at `since_us`, and then a
+ * change gave it `is_ns`, which is before what had been shown by then. */
 bool srvclock_went_back(const struct srvclock *sc, uint64_t was_ns,
     uint64_t is_ns, uint64_t since_us);
 
-/* A change that happened after `since_us` got the ctime `is_ns`. `wall_us` is
- * our wall clock less clock_now_us(): if ours was past that ctime by then, the
- * two clocks differ, and ours says nothing of the server's from now on. */
+/* Compares both clocks by a change that happened after `since_us` and got the
+ * ctime `is_ns`. `wall_us` is our wall clock less clock_now_us(): if ours was
+ * past that ctime by then, the two clocks differ, and ours says nothing of the
+ * server's from now on. */
 void srvclock_compare(
     struct srvclock *sc, uint64_t is_ns, uint64_t since_us, uint64_t wall_us);
-/* How far the server's clock had come at `us`, in nanoseconds, as far as is
- * known: at least as far as what was shown and the time that went by since; or
- * as far as our own clock, unless srvclock_compare() has found that they
- * differ. That is an estimate for which nothing but speed may depend: our clock
- * may be ahead of the server's, and no change has shown it yet. */
+/* Returns how far the server's clock had come at `us`, in nanoseconds, as far
+ * as is known: at least as far as what was shown and the time that went by
+ * since; or as far as our own clock, unless srvclock_compare() has found that
+ * they differ. That is an estimate for which nothing but speed may depend: our
+ * clock may be ahead of the server's, and no change has shown it yet. */
 uint64_t srvclock_estimate_ns(
     const struct srvclock *sc, uint64_t us, uint64_t wall_us);
 

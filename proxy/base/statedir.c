@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* cache_dir: checked, made, locked; and the small files of one line in it. */
+/* cache_dir: checked, made, locked; and the small files of one line in it. The
+ * loop calls what has no "may block" in statedir.h; all that touches the disk
+ * runs in jobs of the pool, or at start. `taken` and `need_bytes` are read by
+ * both. */
 #include "base/statedir.h"
 
 #include <errno.h>
@@ -43,11 +46,13 @@ struct statedir {
 	struct iopool *pool;
 	SLIST_HEAD(, line) lines;
 	atomic_bool taken;
-	pthread_mutex_t lock; /* for what follows */
+	pthread_mutex_t lock; /* guards what follows */
+	/* The directory, open and locked; -1: not yet. */
 	int lock_fd;
 };
 
-/* mkdir -p, the last one for us alone. */
+/* Makes all directories of the path, as mkdir -p does, the last one for us
+ * alone; 0 or -errno. */
 static int make_path(const char *path)
 {
 	char part[PATH_MAX];
@@ -76,7 +81,7 @@ static bool check_room(const char *path, const struct statfs *fs,
 {
 	uint64_t bytes = (uint64_t)fs->f_blocks * (uint64_t)fs->f_bsize;
 
-	/* A tmpfs without a limit has zero blocks. */
+	/* A tmpfs without a limit has no blocks at all. */
 	if (fs->f_blocks == 0 || bytes >= need_bytes)
 		return true;
 	snprintf(err, errlen,
@@ -252,7 +257,8 @@ int statedir_make_server(const struct statedir *sd, const char *server)
 	return errno == EEXIST ? 0 : -errno;
 }
 
-/* Links are not followed: what they lead to is not ours. */
+/* Removes one entry of a tree, for nftw(3). Links are not followed: what they
+ * lead to is not ours. */
 static int remove_one(
     const char *path, const struct stat *st, int type, struct FTW *at)
 {
@@ -330,6 +336,8 @@ static void line_run(struct iopool_job *job)
 
 static void line_on_written(struct iopool_job *job);
 
+/* Gives the line to a thread, unless one is being written, or the directory was
+ * not taken. */
 static void line_begin(struct line *l)
 {
 	if (!l->next || l->writing || !l->sd->taken)
@@ -354,6 +362,7 @@ static void line_on_written(struct iopool_job *job)
 	line_begin(l);
 }
 
+/* Finds the line of a file, or makes it; NULL without memory. */
 static struct line *line_of(
     struct statedir *sd, const char *server, const char *file)
 {

@@ -34,62 +34,70 @@ struct iopool;
 struct statedir;
 
 /*
- * Whether `path` may be this user's cache_dir. It must not be a file or a link,
- * nor lie on NFS, since the daemon would wait for itself, nor on a file system
- * of less than `need_bytes`. A directory that is missing or does not work is
- * accepted: that may mend itself. False and a sentence in `err`; may block.
+ * Whether `path` may be the cache_dir of user `uid` (STATEDIR_ANYBODY: of
+ * anybody). It must not be a file or a link, nor others be able to write to it,
+ * nor may it lie on NFS, since the daemon would wait for itself, nor on a file
+ * system of less than `need_bytes`. A directory that is missing or does not
+ * work is accepted: that may mend itself. False and a sentence in `err`; may
+ * block.
  */
 bool statedir_check(
     const char *path, uid_t uid, uint64_t need_bytes, char *err, size_t errlen);
 #define STATEDIR_ANYBODY ((uid_t)-1)
 
-/* The size in bytes of the file system that `path` is on, or would be; 0: not
- * known, or without a limit. May block. */
+/* Returns the size in bytes of the file system that `path` is on, or would be;
+ * 0: not known, or without a limit. May block. */
 uint64_t statedir_disk_bytes(const char *path);
 
-/* Looks at nothing yet. NULL without memory. */
+/* Makes a statedir, which looks at nothing yet; `path` is copied, `pool`
+ * outlives it up to iopool_free(). NULL without memory. */
 struct statedir *statedir_new(
     const char *path, uint64_t need_bytes, struct iopool *pool);
-/* How large its file system must be, from now on. */
+/* Sets how large its file system must be, in bytes, from now on. */
 void statedir_set_need(struct statedir *sd, uint64_t need_bytes);
-/* To be called after iopool_free(), which waits for what is being written. */
+/* Frees it, after iopool_free(), which waits for what is being written. NULL is
+ * allowed. */
 void statedir_free(struct statedir *sd);
 
 /*
- * Make the directory if it is missing, and lock it, so that one daemon at a
- * time uses it. Where another directory has taken its place, that is locked in
- * turn. For threads; may block. 0, or -errno and a sentence in `err`: -EINVAL
- * where statedir_check() would refuse it, or another daemon has locked it.
+ * Makes the directory if it is missing, and locks it (flock(2)), so that one
+ * daemon at a time uses it. Where another directory has taken its place, that
+ * is locked in turn. For threads; may block. 0, or -errno and a sentence in
+ * `err`: -EINVAL where statedir_check() would refuse it, or another daemon has
+ * locked it.
  */
 int statedir_take(struct statedir *sd, char *err, size_t errlen);
-/* Make the directory of a server; 1, 0 where it was there, or -errno. */
+/* Makes the directory of a server: 1, 0 where it was there, or -errno. May
+ * block. */
 int statedir_make_server(const struct statedir *sd, const char *server);
-/* Remove it with the files in it and in its directories. For threads; what
+/* Removes it with the files in it and in its directories. For threads; what
  * cannot be removed stays. */
 void statedir_remove_server(const struct statedir *sd, const char *server);
 /* Whether statedir_take() has ever succeeded. */
 bool statedir_taken(const struct statedir *sd);
 
-/* The path of `file` of `server`; 0 or -ENAMETOOLONG. */
+/* Writes the path of `file` of `server` to `path`; 0 or -ENAMETOOLONG. */
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size);
 
-/* Read the line of `file`, without its line break; -ENOENT where there is no
- * such file. May block. */
+/* Reads the first line of `file`, without its line break, cut at `size` - 1
+ * bytes. 0 or -errno, -ENOENT where there is no such file. May block. */
 int statedir_load_line(const struct statedir *sd, const char *server,
     const char *file, char *line, size_t size);
-/* Replace the line of `file`, in a thread, as soon as the directory was taken.
+/* Replaces the line of `file`, in a thread, as soon as the directory was taken.
  * Of several lines that are given meanwhile the last one is written. A failure
- * is logged. `file` outlives the statedir. */
+ * is logged, and the line lost. `file` outlives the statedir; the other texts
+ * are copied. */
 void statedir_save_line(struct statedir *sd, const char *server,
     const char *file, const char *line);
 /* The same at once, by the caller, who is a thread. 0 or -errno. */
 int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line);
-/* The directory was taken: write the lines that have waited for it. */
+/* Writes the lines that have waited until the directory was taken. */
 void statedir_resume(struct statedir *sd);
 
-/* An address kept under a name; -ENOENT where there is none. */
+/* An address kept as the line of `file`, as these two functions for lines:
+ * -ENOENT where there is none, -EINVAL where the line is no address. */
 int statedir_load_addr(const struct statedir *sd, const char *server,
     const char *file, struct netmatch_addr *addr);
 void statedir_save_addr(struct statedir *sd, const char *server,

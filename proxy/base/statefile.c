@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replacing a file as a whole. */
+/* Replaces files as a whole. Names and attributes (metasave.c), trees, pins and
+ * the lines of statedir.c are written so: whoever reads them at the next start
+ * finds one whole state, whenever the power failed. */
 #include "base/statefile.h"
 
 #include <errno.h>
@@ -56,8 +58,8 @@ static int open_dir(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* Sync the directory and close it. Some file systems have no such thing: what
- * they answer is no error (fsync(2): EINVAL). */
+/* Syncs a directory and closes it. Some file systems have no such thing, and
+ * what they answer is no error (fsync(2): EINVAL). */
 static int sync_and_close(int fd)
 {
 	int rc = fsync(fd) < 0 ? -errno : 0;

@@ -14,9 +14,9 @@
 
 #include <stddef.h>
 
-/* PATH gets these bytes. After an error it still holds what it held, unless
- * the sync of the directory failed. A directory that cannot be opened, or has
- * no sync, is no error: the file is in place. */
+/* Replaces what PATH holds by these bytes. After an error it still holds what
+ * it held, unless the sync of the directory failed. A directory that cannot be
+ * opened, or has no sync, is no error: the file is in place. */
 int statefile_write(const char *path, const void *data, size_t len);
 
 /* The same for bytes that come in parts: begin, append as often as needed,
@@ -26,13 +26,14 @@ struct statefile {
 	int fd;           /* of PATH.new; -1: nothing is being written */
 };
 
+/* Opens PATH.new, with mode 0600, and empties it. */
 int statefile_begin(struct statefile *f, const char *path);
 int statefile_append(struct statefile *f, const void *data, size_t len);
 int statefile_commit(struct statefile *f);
-/* Remove PATH.new and leave PATH alone. Nothing may have begun. */
+/* Removes PATH.new and leaves PATH alone; nothing where nothing has begun. */
 void statefile_abandon(struct statefile *f);
 
-/* Make sure that a rename or an unlink of `path` survives a power cut. Here it
+/* Makes sure that a rename or an unlink of `path` survives a power cut. Here it
  * is an error if the directory cannot be opened. */
 int statefile_sync_dir(const char *path);
 

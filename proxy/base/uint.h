@@ -17,12 +17,14 @@ static inline uint64_t min_u64(uint64_t a, uint64_t b)
 	return a < b ? a : b;
 }
 
+/* Returns `v`, or the bound that it is beyond; `low` counts where it is above
+ * `high`. */
 static inline uint64_t clamp_u64(uint64_t v, uint64_t low, uint64_t high)
 {
 	return max_u64(low, min_u64(v, high));
 }
 
-/* a - b, but never less than 0. */
+/* Returns a - b, but never less than 0. */
 static inline uint64_t minus_u64(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : 0;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Numbers with their units, as people write them. */
+/* Numbers with their units, as people write them. config_value.c reads and
+ * prints the values of keys by this, the commands their arguments; both print
+ * what both read. */
 #include "base/unit.h"
 
 #include <assert.h>
@@ -13,7 +15,8 @@
 
 #define BLANKS " \t"
 
-/* Digits behind the point: a factor of 2^43 times 10^6 still fits. */
+/* The most digits behind the point: a factor of 2^43 times 10^6 still fits into
+ * 64 bits. */
 #define DIGITS_MAX 6
 
 struct unit_factor {
@@ -23,14 +26,16 @@ struct unit_factor {
 
 struct units {
 	const struct unit_factor *printed; /* rising; ends with NULL */
-	const struct unit_factor *others;  /* that are understood; NULL: none */
-	/* The factor of a word that is in neither; 0: it is none. */
+	/* Units that are understood, too; NULL: none. */
+	const struct unit_factor *others;
+	/* Returns the factor of a word that is in neither; 0: it is no unit. */
 	uint64_t (*factor)(const char *word);
-	bool parts; /* "1h30m" */
+	bool parts; /* several parts may follow each other, as in "1h30m" */
 };
 
-/* K, M, G and T are powers of 1024, as they always were here; the ISO prefixes
- * in front of B are what ISO says, as in dd(1) and the like. */
+/* Units of bytes. K, M, G and T are powers of 1024, as they always were here;
+ * the ISO prefixes in front of B are what ISO says, as in dd(1) and the like.
+ */
 static const struct unit_factor sizes[] = {
     {"", 1},
     {"K", UINT64_C(1) << 10},
@@ -69,7 +74,7 @@ static const struct unit_factor times[] = {
     {NULL, 0},
 };
 
-/* Those of systemd.time(7). */
+/* The other names of units of time, which systemd.time(7) has. */
 static const struct unit_factor other_times[] = {
     {"usec", 1},
     {"\xc2\xb5s", 1}, /* micro sign */
@@ -100,7 +105,8 @@ static const struct unit_factor rates[] = {
 static const struct unit_factor none[] = {{"", 1}, {NULL, 0}};
 static const struct unit_factor percent[] = {{"%", 1}, {NULL, 0}};
 
-/* The power of 1000, or with an 'i' of 1024, at the start of a word. */
+/* Takes a prefix off the start of a word, and returns the power of 1000 that it
+ * stands for, or with an 'i' of 1024; 1 without one. */
 static uint64_t take_prefix(const char **word)
 {
 	static const char prefixes[] = "kmgt";
@@ -119,7 +125,8 @@ static uint64_t take_prefix(const char **word)
 	return factor;
 }
 
-/* "Mbit/s", "Mbps", "kB/s": a small b is bits, a capital B is bytes. */
+/* Returns the bits a second of a rate's unit such as "Mbit/s", "Mbps" or
+ * "kB/s"; 0 where it is none. A small b is bits, a capital B is bytes. */
 static uint64_t rate_factor(const char *word)
 {
 	static const char *const ends[] = {"", "/s", "/sec", "ps", NULL};
@@ -166,7 +173,8 @@ struct number {
 	bool overflow;
 };
 
-/* False where there is none. */
+/* Takes a number off the text; false where there is none, or its fraction is
+ * too long. */
 static bool take_number(const char **text, struct number *out)
 {
 	const char *p = *text;
@@ -197,7 +205,8 @@ static bool take_number(const char **text, struct number *out)
 	return true;
 }
 
-/* The word up to a blank, a digit or the end; false if it is too long. */
+/* Takes the word up to a blank, a digit or the end off the text; false if it is
+ * too long. */
 static bool take_word(const char **text, char *word, size_t size)
 {
 	size_t len;
@@ -213,7 +222,7 @@ static bool take_word(const char **text, char *word, size_t size)
 	return true;
 }
 
-/* One number with its unit, added to *sum. */
+/* Takes one number with its unit, and adds it to *sum; as unit_parse(). */
 static int take_part(const struct units *units, const char **text,
     uint64_t *factor, uint64_t *sum)
 {

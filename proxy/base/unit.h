@@ -18,14 +18,15 @@ extern const struct units units_time;    /* to microseconds */
 extern const struct units units_rate;    /* to bits a second */
 
 /*
- * The whole of `text` as a number. Blanks may stand before the unit; a
+ * Parses the whole of `text` as a number. Blanks may stand before the unit; a
  * fraction has 6 digits at most, and is rounded down; a time may have several
  * parts, the greatest first. Zero needs no unit. Returns 0, -EINVAL for another
- * shape, -ERANGE when 64 bits do not hold it.
+ * shape, -ERANGE when 64 bits do not hold it; `*out` is untouched then.
  */
 int unit_parse(const struct units *units, const char *text, uint64_t *out);
 
-/* With the largest unit that leaves no remainder; it reads the same. */
+/* Writes a number with the largest unit that leaves no remainder, so that it
+ * reads the same, and returns `text`. */
 const char *unit_format(const struct units *units, uint64_t n, char text[32]);
 
 #endif
