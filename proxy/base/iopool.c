@@ -33,7 +33,7 @@ struct iopool {
 	struct iopool_list todo;
 	struct iopool_list finished;
 	bool stop;
-	/* What follows is the loop's thread's alone. */
+	/* The rest is the loop's thread's alone. */
 	unsigned out; /* jobs given whose done() was not called yet */
 	/* The pool whose threads these are; itself, unless shared. */
 	struct iopool *root;

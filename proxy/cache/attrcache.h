@@ -45,8 +45,8 @@ enum node_flags {
 	NODE_MOVED = 8, /* a call of our own changed its ctime only */
 	/* Its first bytes are those of a program ("#!", ELF). */
 	NODE_PROGRAM = 16,
-	/* What PATHCONF said about case in this object's file system, kept here
-	 * until that file system is known. */
+	/* PATHCONF said so about case in this object's file system. It is kept
+	 * here until that file system is known. */
 	NODE_CASE_SENSITIVE = 32,
 	NODE_CASE_BLIND = 64,
 	/* Contents that a client was going to change had been replaced by
@@ -69,9 +69,9 @@ enum {
 	NODE_MACHINES_ALL = (1 << NODE_MACHINES) - 1,
 };
 
-/* What is known of one handle. It lies in a slab; the attributes that many
- * objects share are in its profile (attrcache_private.h), the rest of them
- * here. */
+/* The object behind one handle, as far as it is known. It lies in a slab; the
+ * attributes that many objects share are in its profile (attrcache_private.h),
+ * the rest of them here. */
 struct node {
 	/* The next node of its bucket (reftab.h). */
 	slab_ref next;
@@ -120,7 +120,7 @@ struct node_ext {
 	 * there was none), and when the last one was answered. */
 	uint64_t first_sent_us;
 	uint64_t changed_us;
-	/* What listcache.c and answercache.c keep of it, in lists. */
+	/* Lists of what listcache.c and answercache.c keep of it. */
 	struct listing *listings;
 	struct answer *answers;
 };

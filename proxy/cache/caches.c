@@ -494,8 +494,7 @@ bool caches_shrink(struct caches *c)
 	if (before <= c->memory_bytes)
 		return false;
 	caches_trim(c);
-	/* What was given up is still in the file of metasave, where it may
-	 * stay. */
+	/* The file of metasave still has what was given up, and may keep it. */
 	c->dirty = dirty;
 	return caches_bytes(c) < before;
 }

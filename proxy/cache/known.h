@@ -41,8 +41,8 @@ static inline struct asker asker_now(
 	    .caches = c, .cred = cred, .received_us = now_us, .now_us = now_us};
 }
 
-/* What the caches know of one object, for one asker. See the top of this file
- * for how long it is good. */
+/* One object as the caches know it, for one asker. See the top of this file for
+ * how long it is good. */
 struct known {
 	struct caches *caches;
 	struct node *node; /* NULL: nothing is known */

@@ -13,7 +13,7 @@
 #include "cache/known.h"
 #include "cache/learn_private.h"
 
-/* What is known of a directory after a change of our own in it. */
+/* A directory after a change of our own in it, as far as it is known. */
 struct own_dir {
 	bool preserved; /* nobody else has changed it */
 	/* Two changes overlapped: nobody knows where the changed name leads. */

@@ -50,9 +50,9 @@ struct list_page {
 void listcache_add(
     struct listcache *lc, struct node *dir, const struct list_page *page);
 
-/* What is known of a listing as a whole: how it is bound, the server's
- * verifier, to whom it was given, of which procedure, and how many entries it
- * has. */
+/* These tell of a listing as a whole: how it is bound, the server's verifier,
+ * to whom it was given, of which procedure it is, and how many entries it has.
+ */
 struct binding listing_binding(const struct listing *l);
 const char *listing_verf(const struct listing *l);
 uint32_t listing_cred(const struct listing *l);

@@ -49,7 +49,7 @@ struct metasave {
 	uint64_t bytes; /* bytes of the save under way, or of the last one */
 	struct metapack pack;
 	struct metabuf packing; /* filled on the loop */
-	/* What the job writes; the job's alone while it runs. */
+	/* The bytes that the job writes; the job's alone while it runs. */
 	struct metabuf writing;
 	XXH3_state_t *sum; /* the job's */
 	/* Checksum of the file that is in place; 0: there is none, or it is not

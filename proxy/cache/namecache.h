@@ -13,7 +13,7 @@
 
 struct namecache;
 
-/* What is known of one name; the caches' own, an item of a slab. */
+/* One name, as far as it is known; the caches' own, an item of a slab. */
 struct dentry {
 	/* The next name of its bucket (reftab.h). */
 	slab_ref next;

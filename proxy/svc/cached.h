@@ -22,7 +22,7 @@
 #include "cache/known.h"
 #include "nfsproto/nfs_proc.h"
 
-/* What the caches say to a call. */
+/* The caches' decision about a call. */
 enum cached_verdict {
 	CACHED_MISS,
 	CACHED_HIT,

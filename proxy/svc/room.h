@@ -21,8 +21,8 @@
 struct event_base;
 struct room;
 
-/* What one connection holds. It lies in its owner, and is all zeros at first.
- */
+/* The part of the memory that one connection holds. It lies in its owner, and
+ * is all zeros at first. */
 struct room_part {
 	/* In the list of those that wait for room. */
 	TAILQ_ENTRY(room_part) link;

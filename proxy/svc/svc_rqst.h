@@ -253,8 +253,8 @@ bool svc_rqst_late(const struct svc_rqst *rqst, uint64_t now_us);
 /* Goes on as if its client were gone, and notes that the client must ask again.
  */
 void svc_rqst_unhand(struct svc_rqst *rqst);
-/* What it waited for has come: tries its row again, or ends a request whose
- * client is gone. The request may be freed when this returns. */
+/* Tries the row again, since what the request waited for has come; a request
+ * whose client is gone ends. It may be freed when this returns. */
 void svc_rqst_retry(struct svc_rqst *rqst);
 /* The duplicate request cache for its procedure: of changes, or of WRITEs. */
 struct drc *svc_rqst_cache(const struct svc_rqst *rqst);

@@ -22,7 +22,7 @@ enum waits_cause {
 	WAITS_STRICT,  /* it was cached, and `strict` has each use confirmed */
 	WAITS_CHANGE,  /* changes, WRITE and COMMIT go through */
 	WAITS_AHEAD,   /* it was being fetched ahead already */
-	/* What made it take longer. */
+	/* The reason why it took longer. */
 	WAITS_BUSY, /* other replies were on the link */
 	WAITS_SLOW, /* the server, or the link, took its time */
 	WAITS_AWAY, /* the connection was lost */

@@ -28,7 +28,8 @@ enum resolve_what {
 	RESOLVE_COUNT,
 };
 
-/* What it needs; `host` is copied, `name` and all else must outlive it. */
+/* The needs of a resolver; `host` is copied, `name` and all else must outlive
+ * it. */
 struct resolve_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;

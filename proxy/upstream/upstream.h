@@ -47,8 +47,8 @@ struct upstream_call;
 
 enum { UPSTREAM_CONNECTIONS_MAX = 16 };
 
-/* What an upstream needs; it is copied, and what it points to outlives the
- * upstream. */
+/* The needs of an upstream; they are copied, and what they point to outlives
+ * the upstream. */
 struct upstream_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;
