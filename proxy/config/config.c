@@ -11,7 +11,13 @@
  *   config_binds.c           whether two sections bind the same
  *   config_key.c             the table of keys
  *   config_value.c, _text.c, _farm.c  the kinds of value
+ *   config_setting.c         one setting by itself, for programs
+ *   spelling.c               which key somebody may have meant
  *   exportpath.c             which paths a server may be asked for
+ *
+ * Whatever a key needs is in its row of config_key.c: reading, printing,
+ * comparing and freeing go through that table, so no function here or
+ * elsewhere in the folder names a key.
  */
 #include "config/config.h"
 
@@ -52,7 +58,8 @@ void config_free(struct config *cfg)
 	free(cfg);
 }
 
-/* Print the keys whose bit is in `which`; a key without a value is left out. */
+/* Prints the keys of the section whose bit is in `which`, as the file has them.
+ */
 static void print_keys(
     const struct config_section *section, uint64_t which, FILE *out)
 {
@@ -77,6 +84,8 @@ void config_export_print(const struct config_export *exp, FILE *out)
 	print_keys(&section, exp->set, out);
 }
 
+/* Prints a server's section and its [export] sections. An empty list of exports
+ * has no text that would load again, so that key is left out. */
 static void print_server(struct config_server *srv, FILE *out)
 {
 	struct config_section section = config_section_server(srv);
@@ -94,7 +103,8 @@ static void print_server(struct config_server *srv, FILE *out)
 	}
 }
 
-/* After a reload, a farm may be at work that no section has any more. */
+/* Prints [farm] where there is one. After a reload, a farm may be at work that
+ * no section has any more. */
 static void print_farm(struct config_farm *farm, FILE *out)
 {
 	struct config_section section = config_section_farm(farm);

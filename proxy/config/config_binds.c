@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whether two places of a configuration want one address and port. A port
- * belongs to one server: handles of two servers may be equal. */
+/* Checks whether two places of a configuration want one address and port. A
+ * port belongs to one server, because handles pass through unchanged, and
+ * handles of two servers may be equal. config_parse.c asks after each key that
+ * binds. */
 #include "config/config_binds.h"
 
-/* Does anything that `cfg` binds, but for `mine`, stand in the way of `na`? */
+/* Whether anything that `cfg` binds, but for `mine`, stands in the way of `na`;
+ * `owner` says what it is. */
 static bool find_clash(const struct config *cfg,
     const struct config_addrs *mine, const struct netmatch_addr *na,
     struct config_why *owner)

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Compares two configurations by the text that each would print. */
+/* Compares two configurations by the text that each would print: so a value
+ * counts as changed where its meaning has, not its spelling, and no kind of
+ * value needs a comparison of its own. daemon/ calls this when the
+ * configuration is reloaded, and tells users what a reload did, or what needs a
+ * restart. */
 #include "config/config.h"
 #include "config/config_key.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* Whom to tell of differences, and how many there were. */
 struct diff {
 	void (*on)(void *ctx, const struct config_change *change);
 	void *ctx;
@@ -23,7 +28,8 @@ static void tell(struct diff *d, enum config_change_kind kind,
 		d->on(d->ctx, &change);
 }
 
-/* The value of key `k` as text, for the caller to free; NULL without memory. */
+/* Returns the value of key `k` as text, for the caller to free; NULL without
+ * memory. */
 static char *value_text(const struct config_section *section, size_t k)
 {
 	const struct config_key *key = &config_keys[k];
@@ -53,7 +59,7 @@ static bool same_value(const struct config_section *old,
 	return same;
 }
 
-/* Two sections of one kind. */
+/* Tells the keys that differ between two sections of one kind. */
 static void diff_section(struct diff *d, const char *server,
     const struct config_section *old, const struct config_section *now)
 {
@@ -63,7 +69,8 @@ static void diff_section(struct diff *d, const char *server,
 			    config_keys[k].flags & CONFIG_KEY_FIXED);
 }
 
-/* Their own keys only: those of the server were compared already. */
+/* Whether two [export] sections give the same keys the same values. Keys that
+ * they leave open are the server's, which were compared already. */
 static bool same_export(struct config_export *old, struct config_export *now)
 {
 	struct config_section was = config_section_export(old);
@@ -77,6 +84,7 @@ static bool same_export(struct config_export *old, struct config_export *now)
 	return true;
 }
 
+/* Whether both servers have the same [export] sections, in whatever order. */
 static bool same_exports(
     const struct config_server *old, const struct config_server *now)
 {
@@ -93,7 +101,8 @@ static bool same_exports(
 	return true;
 }
 
-/* A section is a writable view; nothing is written through it here. */
+/* Tells what differs between two states of a server. A section is a writable
+ * view; nothing is written through it here. */
 static void diff_server(struct diff *d, const struct config_server *old,
     const struct config_server *now)
 {
@@ -135,6 +144,7 @@ size_t config_diff(const struct config *old, const struct config *cfg,
 	return d.n;
 }
 
+/* Notes whether any change is of a fixed key; for diff.on. */
 static void note_fixed(void *ctx, const struct config_change *change)
 {
 	*(bool *)ctx |= change->fixed;
@@ -150,6 +160,8 @@ bool config_server_differs(
 	return fixed;
 }
 
+/* Exchanges the fixed keys of two sections byte by byte, so that each value
+ * that owns memory still has one owner. */
 static void swap_fixed(
     const struct config_section *was, const struct config_section *is)
 {

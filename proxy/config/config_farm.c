@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The values of [farm]: URLs of engines, and what is shared. A URL is kept as
- * redis://HOST:PORT or redis+unix:///PATH, whatever was left out of it.
+ * The values of [farm]: URLs of engines, and the kinds of things that are
+ * shared. A URL is kept as redis://HOST:PORT or redis+unix:///PATH, whatever
+ * was left out of it, so that equal ones are equal texts; engine/ takes it
+ * apart again.
  *
- * A URL with a password goes into no message: these end in logs.
+ * A URL with a password goes into no message: these end in logs. So refuse()
+ * is for what may hold a secret, and config_value_refuse(), which quotes, for
+ * what cannot.
  */
 #include "config/config.h"
 #include "config/config_value.h"
@@ -19,6 +23,7 @@
 #define BETWEEN " \t,"
 
 #define REDIS_PORT 6379
+/* The most nodes of a cluster that may be named, and bytes of a URL. */
 #define NODES_MAX  32
 #define URL_BYTES  512
 #define SUN_BYTES  (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
@@ -31,13 +36,15 @@ static const char want_url[] =
     "want redis://HOST[:PORT] or redis+unix:///PATH, an IPv6 address in "
     "brackets";
 
+/* Refuses without a word of the value. Returns -EINVAL. */
 static int refuse(struct config_why *why, const char *reason)
 {
 	snprintf(why->text, sizeof(why->text), "%s", reason);
 	return -EINVAL;
 }
 
-/* The rest of the URL behind `scheme`, or NULL where it has another one. */
+/* Returns the rest of the URL behind `scheme`, or NULL where it has another
+ * one. */
 static const char *behind(const char *url, const char *scheme)
 {
 	size_t len = strlen(scheme);
@@ -45,8 +52,9 @@ static const char *behind(const char *url, const char *scheme)
 	return strncasecmp(url, scheme, len) == 0 ? url + len : NULL;
 }
 
-/* Whether there is an '@' in the whole list but in the path of a socket. A
- * password may have a comma or a blank, too, and be cut by these. */
+/* Whether there is an '@' in the whole list, which would follow a password, but
+ * for the path of a socket. A password may have a comma or a blank, too, and be
+ * cut by these, so the list is looked at before it is taken apart. */
 static bool has_user(const char *text)
 {
 	for (size_t len; *text; text += len) {
@@ -61,8 +69,8 @@ static bool has_user(const char *text)
 	return false;
 }
 
-/* "HOST", "HOST:PORT", "[HOST]:PORT": the host without brackets, and the
- * port. */
+/* Splits "HOST", "HOST:PORT" or "[HOST]:PORT" in place: the host without
+ * brackets, and the port. 0 or -EINVAL; `url` is for messages. */
 static int split_address(const char *url, char *address, const char **host,
     unsigned *port, struct config_why *why)
 {
@@ -92,7 +100,8 @@ static int split_address(const char *url, char *address, const char **host,
 	return 0;
 }
 
-/* `rest` is what follows the scheme. */
+/* Parses a URL of TCP, of which `rest` is the part behind the scheme; as
+ * parse_url(). */
 static int parse_tcp(
     const char *url, const char *rest, char **out, struct config_why *why)
 {
@@ -117,6 +126,7 @@ static int parse_tcp(
 	return 0;
 }
 
+/* Parses the path behind redis+unix://; as parse_url(). */
 static int parse_unix(const char *path, char **out, struct config_why *why)
 {
 	char *plain = NULL;
@@ -132,7 +142,8 @@ static int parse_unix(const char *path, char **out, struct config_why *why)
 	return err;
 }
 
-/* One URL, as it is kept. */
+/* Parses one URL: 0 and in *out the text that is kept, for the caller to free;
+ * or -EINVAL or -ENOMEM. */
 static int parse_url(const char *url, char **out, struct config_why *why)
 {
 	const char *rest;
@@ -155,6 +166,8 @@ static int parse_url(const char *url, char **out, struct config_why *why)
 	return config_value_refuse(why, url, want_url);
 }
 
+/* Adds one URL to the list. Several are nodes of one cluster, so a socket must
+ * be alone. */
 static int engines_add(
     struct config_strings *urls, const char *word, struct config_why *why)
 {
@@ -184,6 +197,7 @@ static int engines_add(
 	return 0;
 }
 
+/* The list of engines; "none" is an empty one. */
 static int engines_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -226,6 +240,7 @@ const struct config_type config_type_engines = {
 
 /* ---- what is shared ---------------------------------------------------- */
 
+/* Adds one word to the flags. */
 static int shares_add(const char *const *words, const char *word,
     unsigned *shares, struct config_why *why)
 {
@@ -242,6 +257,8 @@ static int shares_add(const char *const *words, const char *word,
 	return 0;
 }
 
+/* The kinds that are shared, as flags. None at all is refused, since the farm
+ * would be asked in vain. */
 static int shares_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {

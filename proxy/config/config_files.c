@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Which files the configuration is in, and whether they may be read: FILE, then
- * *.conf of its directory and of the one for this run, in the order of their
- * names. Whoever can write to one of these decides what is mounted, so in the
- * directories that is root or the daemon's user only.
+ * Finds which files the configuration is in, and reads those that may be read:
+ * FILE, then *.conf of its directory and of the one for this run, in the order
+ * of their names. Whoever can write to one of these decides what is mounted, so
+ * in the directories that is root or the daemon's user only.
+ *
+ * The text goes to config_parse.c; an error of a file does not end the reading,
+ * so that one run tells all of them. daemon/ loads at start and again at each
+ * reload, when nothing here may wait: for a writer of a FIFO, for example.
  */
 #include "config/config.h"
 #include "config/config_parse.h"
@@ -18,15 +22,17 @@
 #include <unistd.h>
 
 #define FILE_MAX_BYTES (1u << 20)
-#define DIR_FILES_MAX  1024 /* *.conf in one directory */
+#define DIR_FILES_MAX  1024 /* the most files *.conf in one directory */
 
 struct loader {
 	const struct config_source *source;
 	struct config_parser *parser;
-	char *text; /* FILE_MAX_BYTES + 1 */
+	/* Room for FILE_MAX_BYTES + 1 bytes, so that a longer file shows. */
+	char *text;
 };
 
-/* Whether `st` belongs to root or to our user, who alone may write to it. */
+/* Returns NULL where `st` belongs to root or to our user, who alone may write
+ * to it; else why not. */
 static const char *why_unsafe(const struct stat *st)
 {
 	if (st->st_uid != 0 && st->st_uid != geteuid())
@@ -39,7 +45,8 @@ static const char *why_unsafe(const struct stat *st)
 	return NULL;
 }
 
-/* Returns the bytes read, at most FILE_MAX_BYTES + 1, or -errno. */
+/* Reads a file, and returns the bytes read, at most FILE_MAX_BYTES + 1, or
+ * -errno. */
 static ssize_t read_all(int fd, char *text)
 {
 	size_t len = 0;
@@ -58,6 +65,7 @@ static ssize_t read_all(int fd, char *text)
 	return (ssize_t)len;
 }
 
+/* Refuses a file that cannot be read, with the error of the system. */
 static void refuse(struct loader *l, const char *name, int error)
 {
 	char why[256];
@@ -66,7 +74,8 @@ static void refuse(struct loader *l, const char *name, int error)
 	config_parser_refuse(l->parser, name, why);
 }
 
-/* Takes the descriptor. Whether something was read. */
+/* Reads and parses a file, and closes its descriptor. Returns whether something
+ * was read. */
 static bool add_descriptor(struct loader *l, int fd, const char *name)
 {
 	ssize_t len = read_all(fd, l->text);
@@ -89,7 +98,8 @@ static bool add_descriptor(struct loader *l, int fd, const char *name)
 
 /* ---- FILE -------------------------------------------------------------- */
 
-/* Before a daemon runs, it may be a pipe, too, and is waited for. */
+/* Opens FILE; a descriptor or -errno. Before a daemon runs it may be a pipe,
+ * too, and is waited for; a daemon that reloads takes a regular file only. */
 static int open_main(const struct config_source *source)
 {
 	bool again = source->former != NULL;
@@ -106,7 +116,8 @@ static int open_main(const struct config_source *source)
 	return fd;
 }
 
-/* Whether it was read, as far as it is without errors. */
+/* Reads FILE, and returns whether there was something to read. Its owner is not
+ * looked at: whoever starts the daemon named it. */
 static bool add_main(struct loader *l)
 {
 	const char *file = l->source->file;
@@ -127,6 +138,8 @@ static bool add_main(struct loader *l)
 
 /* ---- directories ------------------------------------------------------- */
 
+/* Whether a directory's entry counts, for scandirat(3): an editor's copies and
+ * hidden files do not. */
 static int is_conf(const struct dirent *entry)
 {
 	size_t len = strlen(entry->d_name);
@@ -140,7 +153,8 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 	return strcmp((*a)->d_name, (*b)->d_name);
 }
 
-/* It may have been removed a moment ago, too: then it is not there. */
+/* Refuses an entry that cannot be opened, unless it was removed a moment ago.
+ */
 static void refuse_entry(
     struct loader *l, int dir, const char *entry, const char *name, int error)
 {
@@ -153,7 +167,8 @@ static void refuse_entry(
 		    "it is a link to a file that does not exist");
 }
 
-/* Does not wait for whoever writes into a FIFO. */
+/* Reads one file of a directory if it is safe. It is opened so that nothing
+ * waits for whoever writes into a FIFO. */
 static void add_entry(
     struct loader *l, int dir, const char *path, const char *entry)
 {
@@ -183,6 +198,7 @@ static void add_entry(
 	config_parser_refuse(l->parser, name, why);
 }
 
+/* Reads the files of an open directory in the order of their names. */
 static void add_entries(struct loader *l, int dir, const char *path)
 {
 	struct dirent **list;
@@ -203,6 +219,8 @@ static void add_entries(struct loader *l, int dir, const char *path)
 	free(list);
 }
 
+/* Reads a directory if it is there and safe. One that others may write to is
+ * refused as a whole, since its entries could be exchanged. */
 static void add_directory(struct loader *l, const char *path)
 {
 	int dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NONBLOCK);
@@ -223,8 +241,8 @@ static void add_directory(struct loader *l, const char *path)
 	close(dir);
 }
 
-/* FILE's own directory: "X.d" for "X.conf", and for "X". For the caller to
- * free; NULL without memory. */
+/* Returns FILE's own directory: "X.d" for "X.conf", and for "X". For the caller
+ * to free; NULL without memory. */
 static char *own_directory(const char *file)
 {
 	size_t len = strlen(file);
@@ -241,13 +259,14 @@ static char *own_directory(const char *file)
 
 /* ---- all of it --------------------------------------------------------- */
 
-/* Whether FILE lost all that it had, as one does that is being written. */
+/* Whether FILE lost all that it had, as a file does that is being written. */
 static bool is_emptied(
     const struct config_source *source, const struct config *cfg)
 {
 	return source->former && source->former->has_main && !cfg->has_main;
 }
 
+/* Reads all places in their order; 0, or -EINVAL with a message. */
 static int load(struct loader *l, struct config *cfg)
 {
 	char *own = own_directory(l->source->file);

@@ -1,6 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of all keys with their ranges and defaults; what else people call
- * them. */
+/*
+ * The table of all keys with their ranges and defaults, and the other names
+ * that people use for them. The rest of the folder asks here which keys a
+ * section has and where their values are; the order of the rows is the order in
+ * which they are printed.
+ *
+ * A preset must parse within the range of its row: config_section_preset()
+ * reads it as if it stood in a file.
+ */
 #include "config/config_key.h"
 
 #include "config/spelling.h"
@@ -22,6 +29,8 @@
 #define HOUR_US   (3600 * SECOND_US)
 #define DAY_US    (24 * HOUR_US)
 
+/* Each gives two members of a row: the scope, and the offset of the value in
+ * its struct. */
 #define DAEMON(member) CONFIG_SCOPE_DAEMON, offsetof(struct config, member)
 #define FARM(member)   CONFIG_SCOPE_FARM, offsetof(struct config_farm, member)
 #define SERVER(member)                                                         \
@@ -37,7 +46,8 @@
 #define USER_BYTES 128
 #define SUN_BYTES  (sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1)
 
-/* Each in the order of its enum. */
+/* The words of enums; each list is in the order of its enum, and ends with
+ * NULL. */
 static const char *const log_levels[] = {
     "error", "warn", "info", "debug", NULL};
 static const char *const consistencies[] = {
@@ -48,10 +58,13 @@ static const char *const links[] = {"auto", "wired", "wireless", NULL};
 static const char *const offlines[] = {"wait", "serve", NULL};
 static const char *const exclusives[] = {"guarded", "verified", NULL};
 static const char *const metereds[] = {"auto", "yes", "no", NULL};
-/* In the order of their bits. */
+/* The words of flags, in the order of their bits. */
 static const char *const shares[] = {"data", "listings", "trees", NULL};
 
 /* clang-format off */
+/* Name; scope and offset; type; least and greatest value, and words; preset;
+ * flags. Paths and names have their greatest length in bytes as the greatest
+ * value. */
 const struct config_key config_keys[] = {
 	{"cache_dir", DAEMON(cache_dir), &config_type_path,
 	    {0, PATH_BYTES, NULL}, "/var/cache/forefetch", FIXED},
@@ -139,6 +152,7 @@ const struct config_key config_keys[] = {
 	    {4 * KIB, MIB, NULL}, "16K", 0},
 };
 
+/* Former names, which are accepted until the next release. */
 static const struct config_former formers[] = {
 	{"compact_rate", "reorder_rate", &config_type_bytespeed,
 	    {64 * KIB, TIB, NULL}},
@@ -149,7 +163,8 @@ static const struct config_former formers[] = {
 	{"prefetch_block", "prefetch_block_size", NULL, {0, 0, NULL}},
 };
 
-/* Other words for a key: those of other programs, and of nfs(5). */
+/* Other words for a key: those of other programs, and of nfs(5). They are for
+ * advice only. One word may stand for keys of several sections. */
 static const struct {
 	const char *word;
 	const char *name;
@@ -261,6 +276,7 @@ void *config_section_field(const struct config_section *section, size_t k)
 	return base ? (char *)base + key->offset : NULL;
 }
 
+/* The key that has this as its former name; NULL: none has. */
 static const struct config_former *find_former(const char *name)
 {
 	for (size_t i = 0; i < sizeof(formers) / sizeof(formers[0]); i++)
@@ -292,6 +308,7 @@ size_t config_key_find(const struct config_section *section, const char *name,
 	return k;
 }
 
+/* The section's heading, for messages. */
 static const char *scope_name(enum config_scope scope)
 {
 	switch (scope) {
@@ -304,7 +321,8 @@ static const char *scope_name(enum config_scope scope)
 	}
 }
 
-/* In that section, or in any where it is NULL. */
+/* Whether that section has a key of this name, or any section where it is NULL.
+ */
 static bool is_key(const struct config_section *section, const char *name)
 {
 	for (size_t k = 0; k < config_nkeys; k++)
@@ -314,8 +332,9 @@ static bool is_key(const struct config_section *section, const char *name)
 	return false;
 }
 
-/* The key that is meant by another word, or by its former name: one of the
- * section rather than one of another. */
+/* Returns the key that is meant by another word, or by its former name: one of
+ * the section rather than one of another. NULL: nobody knows, or it is a key's
+ * own name. */
 static const char *find_meant(
     const struct config_section *section, const char *name)
 {
@@ -329,7 +348,7 @@ static const char *find_meant(
 			return synonyms[i].name;
 		meant = meant ? meant : synonyms[i].name;
 	}
-	/* Where it is the name of a key, it is meant as that one. */
+	/* A word that is the name of a key is meant as that one. */
 	return is_key(NULL, name) ? NULL : meant;
 }
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of a configuration file, without comments, continuations joined. */
+/* Takes a configuration file apart into lines, without comments, and with
+ * continuations joined. config_parse.c calls this for each file, and splits the
+ * lines. Nothing is copied: lines are moved together and cut in the text
+ * itself. */
 #include "config/config_lines.h"
 
 #include <ctype.h>
@@ -8,11 +11,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A line with all that continues it: a list of some thousand paths. */
+/* The most bytes of a line with all that continues it: a list of some thousand
+ * paths. */
 #define LINE_BYTES 65536
 
 #define BLANKS " \t\r"
 
+/* Notes why line `line` is refused, and returns NULL. */
 __attribute__((format(printf, 3, 4))) static char *refuse(
     struct config_lines *l, unsigned line, const char *fmt, ...)
 {
@@ -31,7 +36,8 @@ static bool is_word_start(const char *text, size_t at)
 	return at == 0 || strchr(BLANKS, text[at - 1]);
 }
 
-/* Cut the next line off the text; NULL after an error. */
+/* Cuts the next line off the text; NULL after an error. Control characters are
+ * refused, since nobody sees them in an editor. */
 static char *cut_line(struct config_lines *l, size_t *len)
 {
 	char *line = l->text;
@@ -55,7 +61,7 @@ static char *cut_line(struct config_lines *l, size_t *len)
 }
 
 /*
- * Take the comment off a line and the blanks around the rest. Returns whether
+ * Takes the comment off a line and the blanks around the rest. Returns whether
  * there was nothing but a comment.
  */
 static bool trim(char **line, size_t *len)
@@ -75,7 +81,8 @@ static bool trim(char **line, size_t *len)
 	return comment && n == 0;
 }
 
-/* Does the line go on with the next one? Its '\' is taken off then. */
+/* Whether the line goes on with the next one; its '\' is taken off then. It
+ * must stand behind a blank, so that a value may end in one. */
 static bool is_continued(const char *line, size_t *len)
 {
 	if (*len == 0 || line[*len - 1] != '\\' ||
@@ -86,9 +93,9 @@ static bool is_continued(const char *line, size_t *len)
 }
 
 /*
- * The next line, with all that continues it: the parts are moved together
- * where they lie, each behind the blank that was before the '\'. Lines that
- * are only a comment do not end what is continued. NULL after an error.
+ * The parts of a line are moved together where they lie, each behind the blank
+ * that was before the '\'. Lines that are only a comment do not end what is
+ * continued.
  */
 char *config_lines_next(struct config_lines *l)
 {

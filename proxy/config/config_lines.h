@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Lines of a configuration file. Private to config*.c. */
+/* Takes a configuration file apart into lines. Private to config*.c. `text` and
+ * `end` are set by the caller, all else is 0 at first. */
 #ifndef FOREFETCH_CONFIG_LINES_H
 #define FOREFETCH_CONFIG_LINES_H
 
@@ -10,15 +11,15 @@ struct config_lines {
 	 * is room for a byte behind `end`. */
 	char *text;
 	const char *end;
-	unsigned read;  /* lines that were read */
-	unsigned line;  /* where the present one begins */
+	unsigned read;  /* lines that were read so far */
+	unsigned line;  /* the line where the present one begins, from 1 on */
 	unsigned wrong; /* the line that `why` is about, after an error */
 	char why[128];
 };
 
 /*
- * The next line, with all that continues it, without blanks at its ends, while
- * there is text left. NULL after an error.
+ * Returns the next line, with all that continues it, without blanks at its
+ * ends, while there is text left; it lies in the text. NULL after an error.
  */
 char *config_lines_next(struct config_lines *l);
 

@@ -30,28 +30,35 @@
 
 struct config_parser {
 	struct config *cfg;
-	struct config_export *exports; /* until their servers are known */
+	/* [export] sections, until their servers are known. */
+	struct config_export *exports;
 	size_t nexports;
 	bool main; /* this file may have a [forefetch] section */
 
-	unsigned line; /* where what is being parsed begins */
+	unsigned line; /* line where the text that is being parsed begins */
 
 	struct config_section section; /* the one that is open */
-	bool skips;       /* none is, since its heading was wrong */
-	const char *file; /* of the configuration */
-	char title[200];  /* "[server nas]", or empty before the first */
-	unsigned errors;  /* messages in `err`, a line each */
+	/* No section is open, since its heading was wrong: its keys are
+	 * skipped. */
+	bool skips;
+	/* Name of the file that is being read; one of cfg->files. */
+	const char *file;
+	char title[200]; /* "[server nas]", or empty before the first */
+	unsigned errors; /* messages in `err` so far, a line each */
 	unsigned errors_max;
 	char *err;
 	size_t errlen, erroff;
 };
 
+/* Whether there are as many messages as are wanted, so that nothing need be
+ * read on. */
 static bool is_full(const struct config_parser *p)
 {
 	return p->errors >= p->errors_max;
 }
 
-/* Record an error, of which there may be several. Returns -EINVAL. */
+/* Records an error, of which there may be several, about a line (0: of the
+ * file) and a key (NULL: of the section). Returns -EINVAL. */
 __attribute__((format(printf, 4, 5))) static int fail(struct config_parser *p,
     unsigned line, const char *key, const char *fmt, ...)
 {
@@ -78,13 +85,15 @@ __attribute__((format(printf, 4, 5))) static int fail(struct config_parser *p,
 		p->erroff += (size_t)n;
 		return -EINVAL;
 	}
-	/* No half of a message, but for the only one. */
+	/* A message that does not fit is left out, unless it is the only one.
+	 */
 	if (p->errors > 1)
 		p->err[p->erroff] = '\0';
 	p->errors = p->errors_max;
 	return -EINVAL;
 }
 
+/* Records that memory ran out, after which nothing else is recorded. */
 static int fail_memory(struct config_parser *p)
 {
 	p->title[0] = '\0';
@@ -93,7 +102,7 @@ static int fail_memory(struct config_parser *p)
 	return -EINVAL;
 }
 
-/* There is such a section already. */
+/* Records that there is such a section already. */
 static int fail_twice(struct config_parser *p, const char *file, unsigned line)
 {
 	if (strcmp(file, p->file) == 0)
@@ -103,6 +112,8 @@ static int fail_twice(struct config_parser *p, const char *file, unsigned line)
 	    "duplicate section; the first is at %s:%u", file, line);
 }
 
+/* Sets the heading that messages name, with whatever stood there made harmless.
+ */
 static void set_title(
     struct config_parser *p, const char *kind, const char *name)
 {
@@ -144,7 +155,8 @@ static int open_daemon(struct config_parser *p)
 	return 0;
 }
 
-/* It is that of a directory, too: neither ".." nor a hidden one. */
+/* Whether a server may have this name. It is that of a directory below
+ * cache_dir, too, so neither ".." nor a hidden one. */
 static bool is_server_name(const char *name)
 {
 	size_t len = strlen(name);
@@ -185,7 +197,8 @@ static int open_server(struct config_parser *p, const char *name)
 	return 0;
 }
 
-/* Split "nas:/src"; both parts are the caller's, also after an error. */
+/* Splits "nas:/src"; both parts are the caller's to free, also after an error.
+ */
 static int split_export(
     struct config_parser *p, const char *name, struct config_export *exp)
 {
@@ -227,6 +240,7 @@ static void free_export(struct config_export *exp)
 	free(exp->path);
 }
 
+/* Keeps an [export] section aside: its server may stand in a later file. */
 static int open_export(struct config_parser *p, const char *name)
 {
 	struct config_export exp = {.file = p->file, .line = p->line};
@@ -253,7 +267,8 @@ bad:
 	return -EINVAL;
 }
 
-/* `line` starts with '[' and ends in no blank; it is cut into pieces. */
+/* Opens a section, or records why there is none. `line` starts with '[' and
+ * ends in no blank; it is cut into pieces. */
 static int open_section(struct config_parser *p, char *line)
 {
 	size_t len = strlen(line);
@@ -307,6 +322,8 @@ static void warn_former(
 	    former->type ? ", in bits a second" : "");
 }
 
+/* Sets a key of the open section. Even a value that is refused counts as given,
+ * so that the section is not blamed for lacking the key as well. */
 static int set_key(struct config_parser *p, const char *name, const char *value)
 {
 	const struct config_former *former;
@@ -342,7 +359,7 @@ static int set_key(struct config_parser *p, const char *name, const char *value)
 	return 0;
 }
 
-/* "KEY = VALUE"; it is cut into pieces. */
+/* Parses a line "KEY = VALUE", which is cut into pieces. */
 static int parse_key(struct config_parser *p, char *line)
 {
 	size_t n = strcspn(line, "=:" BLANKS);
@@ -373,7 +390,8 @@ static void parse_lines(struct config_parser *p, struct config_lines *lines)
 	}
 }
 
-/* Hand each [export] to its server, which must exist. */
+/* Hands each [export] to its server, which must exist. Those that are left
+ * after an error are freed by config_parser_end(). */
 static int attach_exports(struct config_parser *p)
 {
 	while (p->nexports > 0) {
@@ -402,7 +420,8 @@ static int attach_exports(struct config_parser *p)
 	return 0;
 }
 
-/* Keys that an [export] leaves open are its server's. */
+/* Gives an [export] its server's values of keys that it leaves open. All of
+ * these are plain numbers, so they may be copied. */
 static void inherit_policy(struct config_server *srv, struct config_export *exp)
 {
 	struct config_section from = config_section_server(srv);
@@ -417,6 +436,7 @@ static void inherit_policy(struct config_server *srv, struct config_export *exp)
 	}
 }
 
+/* Checks that no key is missing, and fills in the presets. */
 static int finish_section(struct config_parser *p,
     const struct config_section *section, unsigned line)
 {
@@ -465,6 +485,7 @@ static void finish_farm(struct config_parser *p)
 		    "such a file, which every machine of the farm needs");
 }
 
+/* The checks that need all files to have been read. */
 static void finish(struct config_parser *p)
 {
 	struct config *cfg = p->cfg;
@@ -492,7 +513,8 @@ struct config_parser *config_parser_new(
 	return p;
 }
 
-/* The configuration keeps the names of its files. NULL without memory. */
+/* Adds a file's name to those that the configuration keeps, and returns it
+ * there; NULL without memory. */
 static const char *add_file(struct config *cfg, const char *name)
 {
 	char **list = reallocarray(cfg->files, cfg->nfiles + 1, sizeof(*list));
@@ -504,7 +526,8 @@ static const char *add_file(struct config *cfg, const char *name)
 	return list[cfg->nfiles] ? list[cfg->nfiles++] : NULL;
 }
 
-/* Begin with a file: its sections and lines count from here. */
+/* Begins with a file: its sections and lines count from here. False without
+ * memory. */
 static bool begin_file(struct config_parser *p, const char *name)
 {
 	const char *file = add_file(p->cfg, name);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One setting by itself: read, and printed as the whole configuration would. */
+/* Reads one setting by itself, and prints it as the whole configuration would.
+ * The mount commands use this (cli/mount): an option of theirs is a key here,
+ * with the same values and the same messages. */
 #include "config/config_setting.h"
 
 #include "config/config_key.h"
@@ -7,6 +9,8 @@
 #include <errno.h>
 #include <string.h>
 
+/* Prints the value; false where it is longer than CONFIG_SETTING_MAX, or
+ * without memory. */
 static bool print_value(
     const struct config_key *key, const void *field, char *value)
 {
@@ -20,6 +24,8 @@ static bool print_value(
 	return fclose(out) == 0 && whole;
 }
 
+/* Parses the value as the key, or its former name, has it; as
+ * config_type.parse. */
 static int parse_field(const struct config_key *key,
     const struct config_former *former, const char *value, void *field,
     struct config_why *why)

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The values that own memory: paths, names, and lists of things separated by
- * blanks. The other half of config_value.h.
+ * blanks; the other half of config_value.h. Each type is read, printed and
+ * released by three functions of its own. A list owns what was added up to an
+ * error, so that its `release` frees all of it.
  */
 #include "config/config.h"
 #include "config/config_value.h"
@@ -18,6 +20,7 @@
 
 #define BLANKS " \t"
 
+/* Fills in the reason of a refusal, and returns -EINVAL. */
 static int refuse(struct config_why *why, const char *reason)
 {
 	snprintf(why->text, sizeof(why->text), "%s", reason);
@@ -34,7 +37,8 @@ int config_value_refuse(
 	return -EINVAL;
 }
 
-/* Is there an empty component, "." or ".." in an absolute path? */
+/* Whether there is an empty component, "." or ".." in an absolute path. Two
+ * texts of one path would count as two then. */
 static bool path_is_crooked(const char *path, size_t len)
 {
 	for (size_t i = 0; i < len; i++) {
@@ -87,6 +91,8 @@ static void string_print(
 	fputs(*(char *const *)field, out);
 }
 
+/* Paths of files on this machine. The root directory can be no place for any.
+ */
 static int path_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -102,7 +108,8 @@ const struct config_type config_type_path = {
     .release = string_release,
 };
 
-/* A field that may hold none, which is an empty text and has a word. */
+/* Reads the word for a field that holds none, which is an empty text: 0,
+ * -ENOMEM, or -EINVAL where it is another word. */
 static int parse_none(const char *text, const char *none, char **field)
 {
 	if (strcasecmp(text, none) != 0)
@@ -111,6 +118,7 @@ static int parse_none(const char *text, const char *none, char **field)
 	return *field ? 0 : -ENOMEM;
 }
 
+/* Prints a field, or the word for none. */
 static void print_none(const char *field, const char *none, FILE *out)
 {
 	fputs(*field ? field : none, out);
@@ -138,7 +146,8 @@ const struct config_type config_type_file = {
     .release = string_release,
 };
 
-/* "default" is who one is to the engine without a name. */
+/* Reads the name of an engine's user. "default" is the user that an engine
+ * takes whoever gives no name for. */
 static int user_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -169,6 +178,7 @@ const struct config_type config_type_user = {
     .release = string_release,
 };
 
+/* Whether it is an IPv6 address, perhaps with a zone: fe80::1%eth0. */
 static bool is_ipv6(const char *text)
 {
 	char host[INET6_ADDRSTRLEN];
@@ -186,6 +196,8 @@ static bool is_ipv6(const char *text)
 		   strlen(text + len);
 }
 
+/* Whether it looks like a host name. An underscore is allowed, since such names
+ * are in use, though RFC 1123 has none. */
 static bool is_host_name(const char *text)
 {
 	if (!isalnum((unsigned char)text[0]))
@@ -196,8 +208,8 @@ static bool is_host_name(const char *text)
 	return true;
 }
 
-/* 999.1.1.1: no name ends in a number (RFC 3696 section 2), so this is meant
- * as an address, and it is none. */
+/* Whether it is meant as an IPv4 address, and is none, as 999.1.1.1: no name
+ * ends in a number (RFC 3696 section 2). */
 static bool is_bad_ipv4(const char *text)
 {
 	const char *dot = strrchr(text, '.'), *last = dot ? dot + 1 : text;
@@ -213,6 +225,8 @@ bool config_value_is_host(const char *text)
 	       (is_ipv6(text) || (is_host_name(text) && !is_bad_ipv4(text)));
 }
 
+/* Hosts are resolved later, again and again (upstream/resolve.c), so only their
+ * spelling is checked here. */
 static int host_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -254,7 +268,8 @@ int config_value_next(const char **text, const char *between, char *word,
 	return 1;
 }
 
-/* Make room for one more; returns NULL for want of memory. */
+/* Makes room for one more item of a list; returns NULL for want of memory, and
+ * then the list is as it was. */
 static void *grow(void *list, size_t n, size_t size)
 {
 	return reallocarray(list, n + 1, size);
@@ -278,6 +293,8 @@ static int parse_words(const char *text, size_t wordlen,
 	return more;
 }
 
+/* Adds a path of an export; one that is there twice is a slip, and is refused.
+ */
 static int paths_add(void *field, const char *word, struct config_why *why)
 {
 	struct config_strings *paths = field;
@@ -334,7 +351,7 @@ const struct config_type config_type_paths = {
     .release = config_value_release_strings,
 };
 
-/* As in /etc/hosts; a question over HTTP names one of them. */
+/* Adds a host name, without a port; requests over HTTP name one of them. */
 static int names_add(void *field, const char *word, struct config_why *why)
 {
 	struct config_strings *names = field;
@@ -381,6 +398,7 @@ const struct config_type config_type_names = {
     .release = config_value_release_strings,
 };
 
+/* Adds an address and port. */
 static int addrs_add_numeric(
     struct config_addrs *addrs, const char *word, struct config_why *why)
 {
@@ -397,7 +415,9 @@ static int addrs_add_numeric(
 	return 0;
 }
 
-/* "localhost:2050" is both loopbacks, and asks nobody for them. */
+/* Adds a word of a list of addresses. "localhost:2050" is both loopback
+ * addresses, for which no resolver is asked; the second may be missing on this
+ * host. */
 static int addrs_add(void *field, const char *word, struct config_why *why)
 {
 	static const char name[] = "localhost:";
@@ -454,6 +474,7 @@ const struct config_type config_type_addrs = {
     .release = addrs_release,
 };
 
+/* Reads one address, or a word for the preset one or for none. */
 static int endpoint_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -490,6 +511,7 @@ const struct config_type config_type_endpoint = {
     .release = addrs_release,
 };
 
+/* Adds a network. */
 static int nets_add(void *field, const char *word, struct config_why *why)
 {
 	struct config_nets *nets = field;

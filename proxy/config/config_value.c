@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The values that are numbers, switches and words; config_text.c has those that
- * own memory, config_farm.c those of [farm]. */
+ * own memory, config_farm.c those of [farm]. Each type is three functions and a
+ * row, by which config_key.c refers to it; none has state. */
 #include "config/config_value.h"
 
 #include "config/config.h"
@@ -17,9 +18,11 @@
 
 #define PAGE 4096
 
-/* Much of a bad value is quoted, not all: the message has to be readable. */
+/* The bytes of a bad value that are quoted, escapes included: much of it, but
+ * not all, since the message has to be readable. */
 #define QUOTE_MAX 100
 
+/* Fills in the reason of a refusal, and returns -EINVAL. */
 __attribute__((format(printf, 2, 3))) static int refuse(
     struct config_why *why, const char *fmt, ...)
 {
@@ -31,7 +34,8 @@ __attribute__((format(printf, 2, 3))) static int refuse(
 	return -EINVAL;
 }
 
-/* Parse and hold against the range; `want` says what a good text looks like. */
+/* Parses a number and holds it against the range; `want` says what a good text
+ * looks like. `*out` is untouched after an error. */
 static int parse_number(const struct config_range *range, const char *text,
     const struct units *units, const char *want, uint64_t *out,
     struct config_why *why)
@@ -51,6 +55,8 @@ static int parse_number(const struct config_range *range, const char *text,
 	return 0;
 }
 
+/* Sizes are bytes, printed with the largest unit that leaves no remainder, as
+ * all numbers with units are. */
 static int size_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -73,6 +79,8 @@ const struct config_type config_type_size = {
     .print = size_print,
 };
 
+/* Sizes of blocks must be whole pages, since that is how clients and the data
+ * cache keep a file. */
 static int blocksize_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -92,11 +100,13 @@ const struct config_type config_type_blocksize = {
     .print = size_print,
 };
 
+/* Whether a rate is switched off: both words are in use. */
 static bool is_off(const char *text)
 {
 	return strcasecmp(text, "off") == 0 || strcasecmp(text, "no") == 0;
 }
 
+/* Speeds that may be "off", which is 0. */
 static int speed_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -123,7 +133,7 @@ const struct config_type config_type_speed = {
     .print = speed_print,
 };
 
-/* Bytes a second, from when rates had two units. */
+/* Reads bytes a second: a former key's values had that unit. */
 static int bytespeed_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -144,7 +154,9 @@ const struct config_type config_type_bytespeed = {
     .print = speed_print,
 };
 
-/* Bits a second as all rates are, for whoever counts bytes. */
+/* Reads bits a second, as all rates are, for code that counts bytes a second.
+ * The word "off" is refused, because it could mean no limit as well as nothing.
+ */
 static int bytecap_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -179,6 +191,8 @@ const struct config_type config_type_bytecap = {
     .print = bytecap_print,
 };
 
+/* Times need a unit: a bare number would be seconds to one reader and
+ * milliseconds to another. */
 static int duration_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -226,6 +240,8 @@ const struct config_type config_type_count = {
     .print = count_print,
 };
 
+/* Shares are whole percents, and may have more than 100 of them where the range
+ * does. */
 static int percent_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -276,7 +292,8 @@ const struct config_type config_type_port = {
     .print = port_print,
 };
 
-/* Returns the index of `text`, or -EINVAL. */
+/* Returns the index of `text` in a list of words, in whatever case, or -EINVAL.
+ */
 static int find_word(const char *const *words, const char *text)
 {
 	for (int i = 0; words[i]; i++)
@@ -285,6 +302,7 @@ static int find_word(const char *const *words, const char *text)
 	return -EINVAL;
 }
 
+/* Refuses a word, and lists those that there are. */
 static int refuse_word(
     const char *const *words, const char *text, struct config_why *why)
 {
@@ -301,6 +319,8 @@ static int refuse_word(
 	return refuse(why, "'%s' is not one of %s", quoted, list);
 }
 
+/* Switches may be written in three ways; yes and no are the ones that are
+ * printed, and that a message tells. */
 static int bool_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
@@ -329,12 +349,14 @@ const struct config_type config_type_bool = {
     .print = bool_print,
 };
 
+/* Words are stored by their place in the list, which is their value in the
+ * enum. */
 static int word_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {
 	int i = find_word(range->words, text);
 
-	/* "prefetch = yes" */
+	/* Whoever writes "prefetch = yes" means on, and the other way round. */
 	if (i < 0 &&
 	    (strcasecmp(text, "yes") == 0 || strcasecmp(text, "true") == 0))
 		i = find_word(range->words, "on");
@@ -356,6 +378,7 @@ static void word_print(
 	fputs(range->words[i], out);
 }
 
+/* All enums of config.h are as large as this one. */
 _Static_assert(sizeof(enum config_link) == sizeof(int), "word_parse copies");
 
 const struct config_type config_type_word = {
@@ -364,6 +387,8 @@ const struct config_type config_type_word = {
     .print = word_print,
 };
 
+/* Rates that are a share of the link or a number of bits a second. The member
+ * that is not meant stays 0. */
 static int rate_parse(const struct config_range *range, const char *text,
     void *field, struct config_why *why)
 {

@@ -2,8 +2,10 @@
 /*
  * The kinds of value that a configuration key can have. Private to config*.c.
  *
- * A type knows how to read a text into a field, to write it back in a form
- * that reads the same, and to release what hangs on the field.
+ * A type knows how to read a text into a field, to write it back in a form that
+ * reads the same, and to release what hangs on the field. config_value.c has
+ * numbers, switches and words, config_text.c what owns memory, config_farm.c
+ * what [farm] has.
  */
 #ifndef FOREFETCH_CONFIG_VALUE_H
 #define FOREFETCH_CONFIG_VALUE_H
@@ -17,10 +19,12 @@
 struct config_range {
 	uint64_t min;
 	uint64_t max;
-	const char *const *words; /* words only; ends with NULL */
+	/* For words and flags only: the list, which ends with NULL. */
+	const char *const *words;
 };
 
-/* Where a parser says why it refuses a text. */
+/* The reason why a parser refuses a text, for a message; without the key and
+ * the place, which its caller knows. */
 struct config_why {
 	char text[256];
 };
@@ -29,27 +33,30 @@ struct config_type {
 	size_t size; /* of the field, in bytes */
 
 	/*
-	 * Read `text`, which is not empty, into `field`, which is all zero.
-	 * Returns 0, -EINVAL with `why` filled, or -ENOMEM; after an error
-	 * the field is all zero, or what `release` takes.
+	 * Reads `text`, which is not empty, into `field`, which is all zero.
+	 * Returns 0, -EINVAL with `why` filled, or -ENOMEM; after an error the
+	 * field is all zero, or something that `release` takes.
 	 */
 	int (*parse)(const struct config_range *range, const char *text,
 	    void *field, struct config_why *why);
 
-	/* Write the value; nothing when the field holds none. */
+	/* Writes the value as it would stand in a file. Only an empty list of
+	 * paths has no text. */
 	void (*print)(
 	    const struct config_range *range, const void *field, FILE *out);
 
-	/* NULL when the field owns no memory. */
+	/* Frees what the field owns; NULL when it owns no memory. */
 	void (*release)(void *field);
 };
 
-extern const struct config_type config_type_size;      /* uint64_t, bytes */
-extern const struct config_type config_type_blocksize; /* and of 4096 */
+extern const struct config_type config_type_size; /* uint64_t, bytes */
+/* A size, and a multiple of 4096. */
+extern const struct config_type config_type_blocksize;
 extern const struct config_type
-    config_type_speed; /* uint64_t, bits/s; off: 0 */
+    config_type_speed; /* uint64_t, bits a second; 0 for "off" */
 extern const struct config_type
-    config_type_bytespeed;                            /* the same, in bytes/s */
+    /* The same, written in bytes a second. */
+    config_type_bytespeed;
 extern const struct config_type config_type_bytecap;  /* uint64_t, bytes/s */
 extern const struct config_type config_type_duration; /* uint64_t, us */
 extern const struct config_type config_type_count;    /* unsigned */
@@ -71,29 +78,29 @@ extern const struct config_type config_type_engines;  /* config_strings */
 extern const struct config_type config_type_shares;   /* unsigned, flags */
 
 /*
- * Copy an absolute path, without its final slashes, to *out. Returns 0,
- * -EINVAL with `why` filled, or -ENOMEM.
+ * Copies an absolute path, without its final slashes, to *out, which the caller
+ * frees. Returns 0, -EINVAL with `why` filled, or -ENOMEM.
  */
 int config_value_path(
     const char *text, size_t maxlen, char **out, struct config_why *why);
 
-/* Refuse one word of a list, and say which: -EINVAL. */
+/* Refuses one word of a list, and says which. Returns -EINVAL. */
 int config_value_refuse(
     struct config_why *why, const char *word, const char *reason);
 
 /*
- * Cut the next word off *text, up to a byte of `between`, into `word`, which
- * has `wordlen` bytes. Returns 1, or 0 at the end, or -EINVAL for one that is
- * too long.
+ * Cuts the next word off *text, up to a byte of `between`, and copies it to
+ * `word`, which has `wordlen` bytes. Returns 1, or 0 at the end, or -EINVAL for
+ * one that is too long.
  */
 int config_value_next(const char **text, const char *between, char *word,
     size_t wordlen, struct config_why *why);
 
 /* Whether it is a host name or a numeric address, of which one of IPv6 may have
- * a zone. */
+ * a zone (RFC 4007 section 11). No name is looked up. */
 bool config_value_is_host(const char *text);
 
-/* Of a struct config_strings. */
+/* The `release` of a struct config_strings. */
 void config_value_release_strings(void *field);
 
 #endif

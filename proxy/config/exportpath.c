@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Paths that clients, pins and the control program name: are they offered? */
+/* Checks the paths that clients, pins and the control program name.
+ * svc/mount3_proc.c asks for each MNT, and warm/, hint/ and control/ for what
+ * users want. This is no protection of the server, which has its own exports,
+ * but keeps the proxy to what its configuration offers. */
 #include "config/exportpath.h"
 
 #include <errno.h>
@@ -8,6 +11,7 @@
 #include "config/config.h"
 #include "nfsproto/nfs3_object.h"
 
+/* Whether the path has a part "..", by which it could leave what is offered. */
 static bool path_climbs(const mnt3_path *path)
 {
 	for (uint32_t i = 0; i + 2 <= path->len; i++) {

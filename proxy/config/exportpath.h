@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which paths of a server clients may mount, and which may lie below them. */
+/* Decides which paths of a server clients may mount, and which may lie below
+ * them. Users name such paths, too, for pins and walks, so nothing is believed
+ * of them. */
 #ifndef FOREFETCH_EXPORTPATH_H
 #define FOREFETCH_EXPORTPATH_H
 
@@ -20,8 +22,8 @@ bool exportpath_allowed(
  * where each part is a name that a server could know and none is "." or "..".
  */
 bool exportpath_below_ok(const char *path);
-/* Both for a path `below` an export: 0, EINVAL for a path that cannot be, EPERM
- * for an export that is not offered. */
+/* Checks both for a path `below` an export: 0, EINVAL for a path that cannot
+ * be, EPERM for an export that is not offered. */
 int exportpath_check(
     const struct config_server *config, const char *export, const char *below);
 

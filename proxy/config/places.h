@@ -12,13 +12,15 @@
 #include <sys/types.h>
 #include <unistd.h>
 
+/* How many places there are, and who may have them; the counts are the
+ * caller's. */
 struct places {
-	unsigned all;  /* that there are */
+	unsigned all;  /* how many there are */
 	unsigned kept; /* of these, for the owner */
-	unsigned each; /* that a user may have who is not the owner */
+	unsigned each; /* how many a user may have who is not the owner */
 };
 
-/* Root, and the user that the daemon runs as. */
+/* Whether `uid` is an owner: root, or the user that the daemon runs as. */
 static inline bool places_owner(uid_t uid)
 {
 	return uid == 0 || uid == geteuid();

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far a word is from another one. */
+/* Counts the slips between two words: the restricted Damerau-Levenshtein
+ * distance, row by row, of which the last three are kept. config_key.c and the
+ * commands ask for names that they do not know. */
 #include "config/spelling.h"
 
 #include <stdint.h>
 #include <string.h>
 
+/* Longer words are compared with none, so the rows lie on the stack. */
 enum { LONGEST = 32 };
 
 static size_t least(size_t a, size_t b)
