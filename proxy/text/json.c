@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Everything that --json prints, and the page asks for. */
+/* Writes everything that --json prints, and that the page asks for. Values go
+ * out one by one as they are put; nothing is kept but whether a comma is due.
+ */
 
 #include <ctype.h>
 #include <inttypes.h>
@@ -12,8 +14,9 @@
 #include "text/text.h"
 #include "text/utf8.h"
 
-/* The values that mean "not known"; null is printed for them. Without `of`, it
- * is so in every message. */
+/* The values of fields that mean "not known": null is printed for them, so that
+ * no reader takes 0 for a measurement. Without `of`, it is so in every message.
+ */
 static const struct {
 	const ProtobufCMessageDescriptor *of;
 	const char *field;
@@ -46,7 +49,9 @@ static const struct {
 
 /* ---- the writer ------------------------------------------------------- */
 
-/* Of `n` bytes. */
+/* Writes one character, of `n` bytes: as it is, or escaped where it cannot be
+ * seen, or means something in HTML and the page asks. Beyond 16 bits an escape
+ * takes two surrogates. */
 static void put_character(const struct json *j, const uint8_t *s, size_t n)
 {
 	uint32_t c = utf8_decode(s, n);
@@ -65,6 +70,7 @@ static void put_character(const struct json *j, const uint8_t *s, size_t n)
 	fprintf(j->out, "\\u%04x", (unsigned)c);
 }
 
+/* Writes a string with its quotes. */
 static void put_string(const struct json *j, const uint8_t *s, size_t len)
 {
 	size_t n;
@@ -82,6 +88,7 @@ static void put_string(const struct json *j, const uint8_t *s, size_t len)
 	putc('"', j->out);
 }
 
+/* Writes the comma that is due, and the key where there is one. */
 static void put_key(struct json *j, const char *key)
 {
 	if (j->comma)
@@ -183,6 +190,7 @@ const char *json_word(
 	return buf;
 }
 
+/* Whether this value of the field means "not known". */
 static bool is_unknown(const ProtobufCMessageDescriptor *of,
     const ProtobufCFieldDescriptor *f, uint64_t value)
 {
@@ -194,6 +202,8 @@ static bool is_unknown(const ProtobufCMessageDescriptor *of,
 	return false;
 }
 
+/* Writes a field's number. For the page, a time in microseconds is in seconds
+ * and loses the end of its name. */
 static void put_number(struct json *j, const char *key,
     const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
     uint64_t value)
@@ -214,6 +224,8 @@ static void put_number(struct json *j, const char *key,
 		json_number(j, key, value);
 }
 
+/* Writes an id as text: programs read numbers as doubles, which would round it.
+ * 0 is none. */
 static void put_id(struct json *j, const char *key, uint64_t id)
 {
 	char text[JSON_WORD_MAX];
@@ -225,7 +237,7 @@ static void put_id(struct json *j, const char *key, uint64_t id)
 		json_null(j, key);
 }
 
-/* One value of a field; in a list, without a key. */
+/* Writes one value of a field; in a list, without a key. */
 static void put_value(struct json *j, const char *key,
     const ProtobufCMessageDescriptor *of, const ProtobufCFieldDescriptor *f,
     const void *at)
@@ -266,7 +278,7 @@ static void put_value(struct json *j, const char *key,
 	}
 }
 
-/* A list of counters is an object, of which each is a member. */
+/* Writes a list of counters as an object, of which each is a member. */
 static void put_counters(
     struct json *j, const char *key, Forefetch__Counter *const *list, size_t n)
 {
@@ -276,7 +288,7 @@ static void put_counters(
 	json_close(j, '}');
 }
 
-/* Of each bucket [low, high, count]. */
+/* Writes a histogram as a list of buckets: [low, high, count]. */
 static void put_histogram(
     struct json *j, const char *key, const uint64_t *list, size_t n)
 {
@@ -290,6 +302,7 @@ static void put_histogram(
 	json_close(j, ']');
 }
 
+/* Writes a field that may be there several times. */
 static void put_list(struct json *j, const ProtobufCMessageDescriptor *of,
     const ProtobufCFieldDescriptor *f, const char *list, size_t n)
 {

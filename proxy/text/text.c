@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Text that grows by half, and what is put into it: numbers, seconds. */
+/* Text that grows by half, and the numbers and times that are put into it. web/
+ * makes its answers of this, with some thousand numbers each. */
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "text/text.h"
 
+/* Makes room for `len` bytes more; false without memory, now or before. */
 static bool text_room(struct text *t, size_t len)
 {
 	size_t room = t->room + t->room / 2;
@@ -88,6 +90,9 @@ void text_seconds(struct text *t, uint64_t us)
 	text_string(t, text_of_seconds(buf, us));
 }
 
+/* The write function of a stream, for fopencookie(3). It takes all bytes even
+ * without memory: the text remembers that it failed, and the stream need not.
+ */
 static ssize_t text_write(void *cookie, const char *data, size_t len)
 {
 	text_add(cookie, data, len);

@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sequences of UTF-8, and which characters can be seen. */
+/* Checks and decodes sequences of UTF-8, and knows which characters can be
+ * seen. Names of files are any bytes, and a name must neither garble a table
+ * nor hide a part of itself; so whoever prints one asks here first. */
 #include "text/utf8.h"
 
-/* The length that a first byte announces, and the least second byte. */
+/* Returns the length that a first byte announces, 0 where it begins none.
+ * `*low` and `*high` get the bounds of the second byte, which rule out what is
+ * longer than necessary, surrogates, and what is above U+10FFFF. */
 static size_t sequence_begin(uint8_t first, uint8_t *low, uint8_t *high)
 {
 	*low = first == 0xe0 ? 0xa0 : first == 0xf0 ? 0x90 : 0x80;
@@ -43,7 +47,9 @@ uint32_t utf8_decode(const uint8_t *s, size_t n)
 	return c;
 }
 
-/* They cannot be seen, or change the order of what stands beside them. */
+/* Whether a character cannot be seen, or changes the order of what stands
+ * beside it: soft hyphens, joiners, marks of direction, variation selectors,
+ * fillers, tags. */
 static bool is_hidden(uint32_t c)
 {
 	return c == 0xad || c == 0x34f || c == 0x61c || c == 0x115f ||

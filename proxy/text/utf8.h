@@ -11,11 +11,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The length of the sequence at the start of `s`, 1 to 4; 0 if there is none
- * that is valid. */
+/* Returns the length of the sequence at the start of `s`, which has `len`
+ * bytes: 1 to 4, or 0 if there is none that is valid. Sequences that are longer
+ * than necessary, surrogates, and characters above U+10FFFF are not valid (RFC
+ * 3629 section 4). */
 size_t utf8_length(const uint8_t *s, size_t len);
 
-/* The character of such a sequence, of `n` bytes. */
+/* Returns the character of such a sequence, of `n` bytes. */
 uint32_t utf8_decode(const uint8_t *s, size_t n);
 
 /* Whether a character can be seen, and leaves what stands beside it where it
