@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Limits the speculative bytes in flight by a window, and a bucket of tokens.
- * The numbers were tried on the simulated link of tests/unit/link/linksim.c. */
+/*
+ * Limits the speculative bytes in flight by a window, and a bucket of tokens.
+ * The numbers were tried on the simulated link of tests/unit/link/linksim.c.
+ *
+ * prefetch/ and warm/ ask budget_may() before each call of theirs, and say what
+ * became of it. `inflight_bytes` is always the sum of calls that were sent and
+ * have ended in neither budget_received() nor budget_lost().
+ */
 #include "link/budget.h"
 
 #include <assert.h>
@@ -33,7 +39,7 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
-/* 1 Gb/s at a round trip of 130 ms. */
+/* The most that the window grows to: 1 Gb/s at a round trip of 130 ms. */
 enum { WINDOW_MAX = 16 << 20 };
 
 struct budget {
@@ -43,7 +49,7 @@ struct budget {
 	uint64_t window_bytes;
 	uint64_t inflight_bytes;
 	uint64_t inflight_max_bytes;
-	unsigned routes; /* linkest_routes() */
+	unsigned routes; /* linkest_routes() when it was last looked at */
 	bool slow_start;
 	bool full; /* a call did not fit into the window since it last grew */
 	uint64_t cut_us; /* the window is not halved again before this */
@@ -106,7 +112,8 @@ static void budget_clamp(struct budget *b)
 	b->window_bytes = max_u64(b->window_bytes, budget_unit(b));
 }
 
-/* 0: no limit, since the rate of which the cap is a share is not known. */
+/* Returns how many bytes of tokens come in a second; 0: no limit, since the
+ * rate of which the cap is a share is not known. */
 static uint64_t budget_fill_Bps(const struct budget *b)
 {
 	uint64_t rate = linkest_rate_Bps(b->le);
@@ -118,7 +125,7 @@ static uint64_t budget_fill_Bps(const struct budget *b)
 }
 
 /*
- * The most tokens there may be: two units, and what would have gone out
+ * Returns the most tokens there may be: two units, and what would have gone out
  * already if the timer had not been late. Timers are late on a busy machine,
  * and the link is idle meanwhile.
  */
@@ -150,7 +157,7 @@ static void budget_fill(struct budget *b, uint64_t now_us)
 		b->dry = false;
 }
 
-/* 0 or how long to wait for tokens. */
+/* Returns for how many microseconds to wait for tokens; 0: there are enough. */
 static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
 {
 	int64_t need = (int64_t)wire * SECOND_US, full = budget_bucket(b);
@@ -170,8 +177,8 @@ static uint64_t budget_tokens_wait(struct budget *b, uint64_t wire)
 	return (uint64_t)((full - b->tokens) / fill + 1);
 }
 
-/* On another route the window is what that holds; the queue that seemed to
- * stand there was none. */
+/* Looks whether the route is another one. Then the window is what that holds,
+ * and the queue that seemed to stand there was none. */
 static void budget_route(struct budget *b)
 {
 	if (b->routes == linkest_routes(b->le))
@@ -182,11 +189,11 @@ static void budget_route(struct budget *b)
 }
 
 /*
- * The part of a reply that has to fit below the limits. A reply that is longer
- * than a unit may exceed them by as much as it is longer: otherwise it would
- * wait for a gap of its own length, and the link would be idle in it. But it
- * exceeds them by no more than the link carries in a quarter of its round trip,
- * since demand waits behind it.
+ * Returns the part of a reply that has to fit below the limits. A reply that is
+ * longer than a unit may exceed them by as much as it is longer: otherwise it
+ * would wait for a gap of its own length, and the link would be idle in it. But
+ * it exceeds them by no more than the link carries in a quarter of its round
+ * trip, since demand waits behind it.
  */
 static uint64_t budget_part(const struct budget *b, uint64_t wire)
 {
@@ -259,8 +266,8 @@ static uint64_t budget_target_us(const struct budget *b)
 	return max_u64(us, linkest_wire_us(b->le, budget_unit(b)));
 }
 
-/* LEDBAT, RFC 6817 section 2.4.2, with a unit in place of MSS and GAIN 1; but
- * the window shrinks at half of that speed. */
+/* Adapts the window as LEDBAT does (RFC 6817 section 2.4.2), with a unit in
+ * place of MSS and GAIN 1; but the window shrinks at half of that speed. */
 static void budget_adapt(struct budget *b, uint64_t wire)
 {
 	int64_t target = (int64_t)budget_target_us(b);
@@ -279,7 +286,7 @@ static void budget_adapt(struct budget *b, uint64_t wire)
 }
 
 /*
- * Be silent for two round trips now and then, so that linkest can measure the
+ * Is silent for two round trips now and then, so that linkest can measure the
  * base again, as BBR does in its ProbeRTT phase. Without it, a longer route
  * looks like a queue that stands although speculation hardly sends, and a queue
  * that stood from the start looks like the route.

@@ -41,18 +41,20 @@ struct budget;
 /* `le` has to outlive the budget. NULL and errno without memory. */
 struct budget *budget_new(
     const struct linkest *le, const struct config_rate *cap);
+/* Frees it; NULL is allowed. */
 void budget_free(struct budget *b);
+/* Sets another `prefetch_rate`: a share of 1 to 100 percent, or a rate. */
 void budget_set_cap(struct budget *b, const struct config_rate *cap);
 
 /*
- * May a speculative call go out now whose reply will be of about `bytes`? If
- * not, *wait_us is how long to wait; 0: until a reply has come. Counts
- * nothing: budget_sent() does.
+ * Whether a speculative call may go out now whose reply will be of about
+ * `bytes`. If not, *wait_us is how long to wait; 0: until a reply has come.
+ * Counts nothing: budget_sent() does.
  */
 bool budget_may(
     struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us);
 
-/* It goes out; its tokens are spent. */
+/* Notes that such a call goes out; its tokens are spent. */
 void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
 /*
  * Says that the bytes that just went out will be used with probability `p`, so
@@ -63,29 +65,31 @@ void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
  */
 void budget_likely(struct budget *b, uint64_t bytes, double p);
 /*
- * Its reply has come, of `got_bytes` where `bytes` were asked for; tokens for
- * bytes that did not come are given back. After linkest_received().
+ * Notes that its reply has come, of `got_bytes` where `bytes` were asked for;
+ * tokens for bytes that did not come are given back. After linkest_received().
  */
 void budget_received(
     struct budget *b, uint64_t bytes, uint64_t got_bytes, uint64_t now_us);
-/* No reply will come. Its tokens stay spent. */
+/* Notes that no reply will come. Its tokens stay spent. */
 void budget_lost(struct budget *b, uint64_t bytes);
 /*
- * A demand reply has come. If it stood in a queue that speculation helped to
- * build, the window is halved at once, and again after a round trip. After
- * linkest_received().
+ * Notes that a demand reply has come. If it stood in a queue that speculation
+ * helped to build, the window is halved at once, and again after a round trip.
+ * After linkest_received().
  */
 void budget_demand(struct budget *b, uint64_t now_us);
-/* Nothing goes before `until_us` (JUKEBOX, errors); never shortens a pause. */
+/* Lets nothing go before `until_us` (JUKEBOX, errors); never shortens a pause.
+ */
 void budget_pause(struct budget *b, uint64_t until_us);
 
+/* The speculative bytes in flight, and the window, in wire bytes. */
 uint64_t budget_inflight_bytes(const struct budget *b);
 uint64_t budget_window_bytes(const struct budget *b);
-/* The greatest ever in flight. */
+/* Returns the most that ever was in flight. */
 uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
- * The upper bound of the window now: rate by base round trip and one unit;
- * while the rate is not known, the least that the link has shown.
+ * Returns the upper bound of the window now: rate by base round trip and one
+ * unit; while the rate is not known, by the least that the link has shown.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

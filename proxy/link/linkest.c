@@ -20,7 +20,7 @@
 
 #define BASE_BUCKET_US SECOND_US
 
-/* After so much silence new samples replace what is known: the host may be on
+/* After so much silence new samples replace the estimates: the host may be on
  * another network. As long as the base's window. */
 #define IDLE_US (10 * SECOND_US)
 
@@ -121,9 +121,9 @@ uint64_t linkest_wire_bytes(uint64_t bytes)
 }
 
 /*
- * There was a long silence, and perhaps the network is another one now. The
- * former estimate stays until there is a better one: it is put into the bucket
- * that is emptied next.
+ * Prepares for new samples after a long silence: perhaps the network is another
+ * one now. The former estimate stays until there is a better one: it is put
+ * into the bucket that is emptied next.
  */
 static void linkest_age(struct linkest *le)
 {
@@ -180,9 +180,9 @@ void linkest_lost(struct linkest *le, const struct linkest_mark *mark)
 }
 
 /*
- * May a reply say that the route is longer than it was? A long reply may not,
- * since an error of the rate would become one of the base. Nor may one whose
- * delay is explained by the replies ahead of it, even at half the rate.
+ * Whether a reply may say that the route is longer than it was. A long reply
+ * may not, since an error of the rate would become one of the base. Nor may one
+ * whose delay is explained by the replies ahead of it, even at half the rate.
  */
 static bool base_telling(const struct linkest *le,
     const struct linkest_mark *mark, uint64_t wire, uint64_t trip_us)
@@ -225,13 +225,13 @@ static void base_update(struct linkest *le, const struct linkest_mark *mark,
 }
 
 /*
- * The base round trip that a reply shows: the time it took, less some of its
- * own wire time. At most 1/32 of the time is taken off: if the rate is too
- * low, more would lower the base, then the link would seem busy for longer,
- * and the rate fall again. Of a reply that stood behind no other and came in
- * parts the first part is measured, which has less wire time; and up to 3/8 is
- * taken off while the rate comes from parts of replies, since such a rate does
- * not depend on the base.
+ * Takes the base round trip that a reply shows: the time it took, less some of
+ * its own wire time. At most 1/32 of the time is taken off: if the rate is too
+ * low, more would lower the base, then the link would seem busy for longer, and
+ * the rate fall again. Of a reply that stood behind no other and came in parts
+ * the first part is measured, which has less wire time; and up to 3/8 is taken
+ * off while the rate comes from parts of replies, since such a rate does not
+ * depend on the base.
  */
 static void base_measure(struct linkest *le, const struct linkest_mark *mark,
     uint64_t wire, uint64_t now_us)
@@ -254,8 +254,9 @@ static void base_measure(struct linkest *le, const struct linkest_mark *mark,
 		le->base_rate_Bps = le->rate.Bps;
 }
 
-/* The base was taken to be shorter than it is, by a rate that was too low. All
- * replies would seem to stand in a queue for as long as the base is kept. */
+/* Forgets a base that was taken to be shorter than it is, by a rate that was
+ * too low. All replies would seem to stand in a queue for as long as the base
+ * is kept. */
 static void base_mend(struct linkest *le)
 {
 	if (le->base_rate_Bps == 0 || le->rate.Bps < 2 * le->base_rate_Bps)
@@ -265,7 +266,7 @@ static void base_mend(struct linkest *le)
 	le->base_us = 0;
 }
 
-/* Smoothing as in RFC 6298 sections 2.2 and 2.3. */
+/* Smooths as RFC 6298 sections 2.2 and 2.3 have it. */
 static void srtt_update(struct linkest *le, uint64_t trip_us)
 {
 	uint64_t srtt = le->srtt8_us / 8, off;
@@ -280,7 +281,7 @@ static void srtt_update(struct linkest *le, uint64_t trip_us)
 	le->srtt8_us += trip_us - srtt;
 }
 
-/* Keep the least queue of the present round trip, and of the last one. */
+/* Keeps the least queue of the present round trip, and of the last one. */
 static void standing_update(
     struct linkest *le, uint64_t queued_us, uint64_t now_us)
 {

@@ -35,21 +35,23 @@ struct linkest_mark {
 	uint64_t expected_bytes;
 };
 
-/* Of a link of which nothing is known (CONFIG_LINK_AUTO). NULL and errno
- * without memory. */
+/* Makes the estimate of a link of which nothing is known (CONFIG_LINK_AUTO).
+ * NULL and errno without memory. */
 struct linkest *linkest_new(void);
+/* Frees it; NULL is allowed. */
 void linkest_free(struct linkest *le);
 
 /*
- * The bytes that a record of `bytes` (RPC header and record mark included)
- * takes on the wire: with the headers of TCP, IP and Ethernet in segments of
- * 1448. All byte counts below but the arguments are of this kind.
+ * Returns the bytes that a record of `bytes` (RPC header and record mark
+ * included) takes on the wire: with the headers of TCP, IP and Ethernet in
+ * segments of 1448. All byte counts below but the arguments are of this kind.
  */
 uint64_t linkest_wire_bytes(uint64_t bytes);
 
 /*
- * A call goes out now, for which a reply of about `bytes` is expected. The
- * expected length serves to tell a queue of our own making from a longer route.
+ * Notes that a call goes out now, for which a reply of about `bytes` is
+ * expected. The expected length serves to tell a queue of our own making from a
+ * longer route.
  */
 void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
     uint64_t now_us);
@@ -69,19 +71,21 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
     uint64_t bytes, uint64_t now_us);
 
 /*
- * Bytes came over a connection to the server, at a time no earlier than the
- * last ones; `begun` where they go on with a record of which some were there
- * before. Before linkest_received() of the records that end with them.
+ * Notes that bytes came over a connection to the server, at a time no earlier
+ * than the last ones; `begun` where they go on with a record of which some were
+ * there before. To be called before linkest_received() of the records that end
+ * with them.
  *
- * What lies between the parts of one reply is the link's doing, so that the
- * first long reply tells a rate (packet dispersion: Dovrolis et al.,
- * IEEE/ACM Trans. Networking 12(6), 2004, section II). It holds until replies
- * that waited for one another tell better.
+ * The link alone puts time between the parts of one reply, so the first long
+ * reply tells a rate (packet dispersion: Dovrolis et al., IEEE/ACM Trans.
+ * Networking 12(6), 2004, section II). It holds until replies that waited for
+ * one another tell better.
  */
 void linkest_arrived(
     struct linkest *le, uint64_t bytes, bool begun, uint64_t now_us);
 
-/* No reply will come: the connection broke. */
+/* Says that no reply will come, since the connection broke or the call was
+ * given up. */
 void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
 
 /*
@@ -98,8 +102,8 @@ void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
  */
 void linkest_set_kind(struct linkest *le, enum config_link kind);
 
-/* The host is on another network: all estimates are again as the kind of link
- * has them. */
+/* Says that the host is on another network: all estimates are again as the kind
+ * of link has them. */
 void linkest_forget(struct linkest *le);
 
 /* The estimates that are worth keeping over a restart, or on another machine.
@@ -108,74 +112,86 @@ struct linkest_kept {
 	uint64_t rate_Bps;
 	uint64_t base_us;
 };
-/* Whether a link can be like that. */
+/* Whether a link can be like that: the values may come from a file or another
+ * machine. */
 bool linkest_kept_makes_sense(const struct linkest_kept *kept);
 
-/* False where no rate was measured. */
+/* Gives the estimates as they are now. False where the rate or the base round
+ * trip was not measured. */
 bool linkest_keep(const struct linkest *le, struct linkest_kept *kept);
 /*
- * Begin with what was kept, and with half of its rate, in place of what the
- * kind says: it may be another link by now. Measurements replace it as they
- * replace that.
+ * Begins with estimates that were kept, and with half of their rate, in place
+ * of what the kind says: it may be another link by now. Measurements replace
+ * them as they replace that.
  */
 void linkest_begin(struct linkest *le, const struct linkest_kept *kept);
 
 /*
- * Bytes a second; the greatest of the last seconds in which the link was
- * busy. 0 until replies have waited for one another, or one came in parts.
+ * Returns the rate in bytes a second, the greatest of the last seconds in which
+ * the link was busy. 0 until replies have waited for one another, or one came
+ * in parts.
  */
 uint64_t linkest_rate_Bps(const struct linkest *le);
-/* Whether it was measured, be it long ago; else it is what was said or kept. */
+/* Whether the rate was measured, be it long ago; else it is as the kind or a
+ * file says. */
 bool linkest_measured(const struct linkest *le);
 /*
- * A lower bound of the rate, which short replies behind one another have shown
- * while the rate itself is not known; 0: none yet.
+ * Returns a lower bound of the rate, in bytes a second, which short replies
+ * behind one another have shown while the rate itself is not known; 0: none
+ * yet.
  */
 uint64_t linkest_least_Bps(const struct linkest *le);
-/* 0 until the first reply, then at least 1. */
+/* Returns the base round trip, in microseconds: 0 until the first reply, then
+ * at least 1. */
 uint64_t linkest_base_us(const struct linkest *le);
 /*
- * How often the route has become longer all at once, which is believed within
- * half a second. Replies that come later little by little, or that waver, are
- * in a queue until the base of the last seconds says otherwise.
+ * Counts how often the route has become longer all at once, which is believed
+ * within half a second. Replies that come later little by little, or that
+ * waver, are in a queue until the base of the last seconds says otherwise.
  */
 unsigned linkest_routes(const struct linkest *le);
-/* Whether it may just have become longer: short replies that stand behind
- * nothing would tell. */
+/* Whether the route may just have become longer: short replies that stand
+ * behind nothing would tell. */
 bool linkest_suspects(const struct linkest *le, uint64_t now_us);
 /*
- * When the last reply came that hardly stood behind others; without such
- * ones, a queue of our own making cannot be told from the route.
+ * Returns when the last reply came that hardly stood behind others; without
+ * such ones, a queue of our own making cannot be told from the route.
  */
 uint64_t linkest_alone_us(const struct linkest *le);
+/* The smoothed round trip, and how much it varies, in microseconds (RFC 6298).
+ */
 uint64_t linkest_srtt_us(const struct linkest *le);
 uint64_t linkest_rttvar_us(const struct linkest *le);
-/* So much later may replies come without a queue; of the kind, not measured. */
+/* Returns how much later replies may come without a queue, in microseconds;
+ * this is of the kind of link, and not measured. */
 uint64_t linkest_jitter_us(const struct linkest *le);
-/* The smoothed round trip beyond the base. */
+/* Returns the smoothed round trip beyond the base, in microseconds. */
 uint64_t linkest_queue_us(const struct linkest *le);
 /*
- * A client's call has waited so long on this side for room on the link; 0: it
- * has not, though it might have had to.
+ * Notes that a client's call has waited so long on this side for room on the
+ * link; 0: it has not, though it might have had to.
  */
 void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
-/* The delay that a byte ahead would add to demand: the queue on the link, and
- * the one on this side, smoothed by 1/4 a call, for as long and a second. */
+/* Returns the delay that a byte ahead would add to demand, in microseconds: the
+ * queue on the link, and the one on this side, smoothed by 1/4 a call, for as
+ * long and a second. */
 uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 /*
- * The least that a reply of the last one or two round trips was queued. A
- * queue that stands delays all replies; jitter and a server's disk only some.
+ * Returns the least that a reply of the last one or two round trips was queued,
+ * in microseconds. A queue that stands delays all replies; jitter and a
+ * server's disk only some.
  */
 uint64_t linkest_standing_us(const struct linkest *le);
-/* Expected for all calls under way. */
+/* Returns the bytes that are expected for all calls under way. */
 uint64_t linkest_inflight_bytes(const struct linkest *le);
 /*
- * The most that one speculative call should ask for: what the link carries
- * in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 4 KiB while the rate
- * is not known. Payload, not wire bytes.
+ * Returns the most that one speculative call should ask for: the bytes that the
+ * link carries in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 4 KiB while
+ * the rate is not known. Payload, not wire bytes.
  */
 uint64_t linkest_unit_bytes(const struct linkest *le);
-/* Wire time of so many wire bytes; 0 while the rate is not known. */
+/* Returns the wire time of so many wire bytes, in microseconds; 0 while the
+ * rate is not known. */
 uint64_t linkest_wire_us(const struct linkest *le, uint64_t wire_bytes);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The state of an estimate; for linkest.c, linkest_rate.c and
- * linkest_route.c.
+ * The state of an estimate; for linkest.c, linkest_rate.c and linkest_route.c.
+ * Times are microseconds, rates bytes a second, and bytes are wire bytes.
  *
  * Numbers without a source were chosen on the simulated link of
  * tests/unit/link/linksim.c and checked in bench/linkfollow, which changes a
@@ -65,35 +65,41 @@ struct burst {
 };
 
 struct rate {
-	uint64_t bucket[RATE_BUCKETS]; /* greatest of each; 0: empty */
+	/* The greatest of each bucket; 0: empty. */
+	uint64_t bucket[RATE_BUCKETS];
 	unsigned at;
 	uint64_t busy_us; /* in the bucket at `at` */
 	uint64_t Bps;
 	bool known;
-	bool guessed;  /* by the kind or a file, by bursts, before a silence */
+	/* It comes from the kind or a file, from bursts, or from before a
+	 * silence. */
+	bool guessed;
 	bool measured; /* by bursts at least, be it long ago */
 };
 
 /* Replies that come later than the base, one after the other. */
 struct route {
-	uint64_t last_us;  /* when the last of them came; 0: none did */
-	bool suspected;    /* they may be a step; false: they grew too often */
-	unsigned late;     /* that nothing under way before them explains */
-	unsigned windows;  /* that agree */
-	unsigned grew;     /* how often they did not, but came later still */
+	uint64_t last_us; /* when the last of them came; 0: none did */
+	/* They may be a step; false once they grew too often. */
+	bool suspected;
+	/* How many of them what was under way before them does not explain. */
+	unsigned late;
+	unsigned windows; /* how many windows agree */
+	/* How often they did not agree, but came later still. */
+	unsigned grew;
 	uint64_t first_us; /* the least of the first window */
 	/* The one that is not over. */
 	uint64_t begin_us;
 	uint64_t least_us;
 	unsigned replies;
-	struct rate rate; /* as it was before */
+	struct rate rate; /* the rate as it was before */
 };
 
 struct linkest {
 	/* Calls under way, and the wire bytes that are expected for them. */
 	uint64_t inflight_bytes;
 	unsigned calls;
-	uint64_t last_us; /* of the last call or reply */
+	uint64_t last_us; /* when the last call or reply was */
 
 	/* C.first_sent_time, C.delivered_time and C.delivered of the draft
 	 * that linkest.h names. */
@@ -101,14 +107,15 @@ struct linkest {
 	uint64_t delivered_us;
 	uint64_t delivered_bytes;
 
-	uint64_t base[BASE_BUCKETS]; /* least of each; 0: empty */
+	uint64_t base[BASE_BUCKETS]; /* the least of each bucket; 0: empty */
 	unsigned base_at;
 	uint64_t base_start_us;
 	uint64_t base_us;
 	/* The rate that the base was corrected by, where the correction was
 	 * large: if that rate is too low, the base is too short. 0: none. */
 	uint64_t base_rate_Bps;
-	uint64_t alone_us; /* last reply that hardly stood behind others */
+	/* When the last reply came that hardly stood behind others. */
+	uint64_t alone_us;
 
 	uint64_t srtt8_us; /* 8 times srtt, 4 times rttvar: no rounding */
 	uint64_t rttvar4_us;
@@ -135,19 +142,20 @@ struct linkest {
 	unsigned alone_at;
 
 	enum config_link kind;
-	bool base_guessed; /* by the kind or a file; not measured yet */
+	/* The base comes from the kind or a file, and was not measured yet. */
+	bool base_guessed;
 };
 
 /*
- * A reply of `wire` bytes has come: what it says of the rate. After the base
- * and the smoothed round trip were updated.
+ * Takes what a reply of `wire` bytes says of the rate, after the base and the
+ * smoothed round trip were updated.
  */
 void rate_on_reply(struct linkest *le, const struct linkest_mark *mark,
     uint64_t wire, uint64_t now_us);
 
 /*
- * A reply of `wire` bytes has come: whether the route is a longer one now.
- * Before the base is updated.
+ * Looks whether a reply of `wire` bytes shows that the route is a longer one
+ * now, before the base is updated.
  */
 void route_on_reply(struct linkest *le, const struct linkest_mark *mark,
     uint64_t wire, uint64_t now_us);

@@ -91,8 +91,8 @@ static void rate_bound(
 	le->rate.Bps = max_u64(le->rate.Bps, rate_Bps);
 }
 
-/* The middle one of three values, so that one which was held up or cut short
- * does not count. 0 is no value; of two values, the lower one. */
+/* Returns the middle one of three values, so that one which was held up or cut
+ * short does not count. 0 is no value; of two values, the lower one. */
 static uint64_t bursts_middle(const uint64_t *v)
 {
 	uint64_t low = min_u64(v[0], v[1]), high = max_u64(v[0], v[1]);
@@ -116,7 +116,7 @@ static bool train_idled(const struct linkest *le, uint64_t rate_Bps)
 }
 
 /*
- * End a sample if it took long enough, so that jitter hardly counts: `times` a
+ * Ends a sample if it took long enough, so that jitter hardly counts: `times` a
  * quarter of a round trip, from 10 to 200 ms; a quarter of that while the rate
  * is unknown, when any sample is better than none.
  */
@@ -142,7 +142,7 @@ static void train_sample(struct linkest *le, unsigned times)
 }
 
 /*
- * End a sample here unless the reply was held up. At a reply that comes late
+ * Ends a sample here unless the reply was held up. At a reply that comes late
  * while those before it did not, no sample ends; nor soon after it, since what
  * was held up with it comes in no time and would make a sample of its own that
  * is far too fast: replies that come early have to fill eight times the time.
@@ -161,10 +161,10 @@ static void train_cut(struct linkest *le, uint64_t wire, uint64_t gap_us)
 }
 
 /*
- * Keep the first reply of a train, which came `us` after it could have come.
+ * Keeps the first reply of a train, which came `us` after it could have come.
  * It will count together with those behind it: if it was held up, they come
- * early. It does not count if it came sooner than its length allows, since
- * then the base or the rate is not right yet.
+ * early. It does not count if it came sooner than its length allows, since then
+ * the base or the rate is not right yet.
  */
 static void train_head(struct linkest *le, uint64_t wire, uint64_t us)
 {
@@ -203,7 +203,7 @@ static void train_update(struct linkest *le, const struct linkest_mark *mark,
 }
 
 /*
- * Take the rate of bursts while no train has told a better one. It has to
+ * Takes the rate of bursts while no train has told a better one. It has to
  * differ by a quarter: the parts of one reply are a short time to measure.
  */
 static void burst_guess(struct linkest *le)
@@ -271,10 +271,10 @@ void linkest_arrived(
 }
 
 /*
- * A client with one call under way at a time never fills a link that has
- * become faster. But the parts of its replies, which stood behind no other,
- * show it. They raise the rate only, when three in a row are faster by a
- * quarter, and to the least of the three.
+ * Raises the rate by replies that stood behind no other. A client with one call
+ * under way at a time never fills a link that has become faster, but the parts
+ * of its replies show it. They raise the rate only when three in a row are
+ * faster by a quarter, and to the least of the three.
  */
 static void alone_raise(
     struct linkest *le, const struct linkest_mark *mark, uint64_t now_us)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The estimate of a link in a file: what is kept, when, and its line of text.
- */
+/* Keeps the estimate of a link in a file: when, and as which line of text.
+ * daemon/ has one for each server; statedir.c writes the line in a thread. */
 #include "link/linkkeep.h"
 
 #include <inttypes.h>
@@ -12,7 +12,7 @@
 
 #include "base/statedir.h"
 
-/* Every 30 s at most: who restarts sooner loses little. */
+/* It is kept every 30 s at most: whoever restarts sooner loses little. */
 enum { VERSION = 1, INTERVAL_US = 30000000 };
 
 void linkkeep_format(
@@ -43,7 +43,8 @@ struct linkkeep {
 	struct statedir *sd;
 	const char *server;
 	struct linkest *le;
-	struct linkest_kept kept; /* what the file says; zeros: no file */
+	/* The estimate in the file; zeros: there is none. */
+	struct linkest_kept kept;
 	uint64_t saved_us;
 };
 
@@ -68,7 +69,7 @@ struct linkkeep *linkkeep_new(
 	return lk;
 }
 
-/* By more than a quarter. */
+/* Whether they differ by more than a quarter. */
 static bool differs(uint64_t now, uint64_t was)
 {
 	return now > was + was / 4 || now < was - was / 4;

@@ -20,19 +20,22 @@ struct linkkeep;
 struct statedir;
 
 /* Has the estimate begin with what was kept, which it reads if `on_disk`: the
- * disk answers. All three outlive it. NULL and errno without memory. */
+ * disk answers. Then it blocks for as long as reading a small file does. All
+ * three outlive it. NULL and errno without memory. */
 struct linkkeep *linkkeep_new(
     struct statedir *sd, const char *server, struct linkest *le, bool on_disk);
-/* Keeps it for the next time, as linkkeep_tick() does. */
+/* Keeps the estimate for the next time, as linkkeep_tick() does, and frees
+ * `lk`. */
 void linkkeep_free(struct linkkeep *lk);
-/* To be called every second or so: from time to time, what has changed by
+/* To be called every second or so: every 30 s, an estimate that has changed by
  * more than a quarter is kept. */
 void linkkeep_tick(struct linkkeep *lk, uint64_t now_us);
 
 enum { LINKKEEP_TEXT_MAX = 80 };
+/* Writes the line of a file. */
 void linkkeep_format(
     const struct linkest_kept *kept, char text[LINKKEEP_TEXT_MAX]);
-/* False where it is no such line, or says what no link is like. */
+/* Reads such a line; false where it is none, or says what no link is like. */
 bool linkkeep_parse(const char *text, struct linkest_kept *kept);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Bytes that came ahead and were not used, against those of demand. */
+/* Weighs bytes that came ahead and were not used against those of demand.
+ * prefetch/ reports what came and what clients were told, and worth.c there
+ * adds the price to the cost of a call. */
 #include "link/waste.h"
 
 #include <math.h>
@@ -11,7 +13,8 @@
 #define TICK_US UINT64_C(940000)
 enum { TICK_PARTS = 64, TICKS_MAX = 2048, SHARE_PRESET = 100 };
 
-/* On a slower link half of the share counts: there, waste is felt. */
+/* On a link of fewer bytes a second half of the share counts: there, waste is
+ * felt. */
 #define SLOW_BPS UINT64_C(500000)
 
 /*
@@ -22,16 +25,17 @@ enum { TICK_PARTS = 64, TICKS_MAX = 2048, SHARE_PRESET = 100 };
  * of this, node's first run over 40 ms and 20 Mb/s took 18 s instead of 13.
  */
 #define ALLOWANCE_MAX     UINT64_C(2097152)
-/* The same of a link whose rate is not known yet. */
+/* The same for a link whose rate is not known yet. */
 #define ALLOWANCE_UNKNOWN UINT64_C(524288)
 
-/* Times the part of the limit that is used up, by the part that is left. */
+/* The price is this times the part of the limit that is used up, by the part
+ * that is left. */
 #define PRICE     3.0
 /* At the limit it is this: a page that spares a round trip of 40 ms on a link
  * of 20 Mb/s has to be of use in nineteen cases of twenty, and a confirmation
  * in three of ten. So what was in vain does not keep back what is short. */
 #define PRICE_MAX 200.0
-/* But at so many times the limit all ends. */
+/* At so many times the limit nothing goes any more. */
 #define SHUT_PART 1.5
 
 struct waste {
@@ -124,8 +128,8 @@ void waste_get_status(struct waste *w, uint64_t rate_Bps, uint64_t pipe_bytes,
 
 	tick(w, now_us);
 	unused = w->open > w->judged ? w->open : w->judged;
-	/* As far as it passed for demand, it was none: something else was told
-	 * instead. */
+	/* Bytes that passed for demand though their object was not used were
+	 * none: something else was told instead. */
 	demand = w->demand - (unused - w->open);
 	if (demand < 0)
 		demand = 0;

@@ -28,24 +28,28 @@
 
 struct waste;
 
+/* Makes counters at 0, with a share of 100 percent. NULL without memory. */
 struct waste *waste_new(void); /* NULL without memory */
+/* Frees them; NULL is allowed. */
 void waste_free(struct waste *w);
 
-/* The share, in percent of the demand; half of it counts on a slow link. */
+/* Sets the share, in percent of the demand; half of it counts on a slow link.
+ */
 void waste_set_share(struct waste *w, unsigned percent);
 
-/* The server has answered a client's call. */
+/* Notes that the server has answered a client's call. */
 void waste_demand(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* A client's call was answered without that. */
+/* Notes that a client's call was answered from the caches. */
 void waste_cached(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* A call ahead has brought so much. */
+/* Notes that a call ahead has brought so much. */
 void waste_ahead(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* Nobody has used an object of which so much had come. */
+/* Notes that nobody has used an object of which so much had come. */
 void waste_unused(struct waste *w, uint64_t bytes, uint64_t now_us);
-/* Such an object is used after all. */
+/* Notes that such an object is used after all. */
 void waste_used(struct waste *w, uint64_t bytes, uint64_t now_us);
 
-/* Of a link that carries `rate_Bps` (0: not known) and holds `pipe_bytes`. */
+/* The state on a link that carries `rate_Bps` (0: not known) and holds
+ * `pipe_bytes`. */
 struct waste_status {
 	uint64_t unused_bytes;
 	uint64_t limit_bytes;
@@ -53,8 +57,8 @@ struct waste_status {
 void waste_get_status(struct waste *w, uint64_t rate_Bps, uint64_t pipe_bytes,
     uint64_t now_us, struct waste_status *st);
 
-/* How many times its own time on the link a byte costs if nobody uses it,
- * beside that time. Infinite where nothing may go. */
+/* Returns how many times its own time on the link a byte costs if nobody uses
+ * it, beside that time. INFINITY where nothing may go. */
 double waste_price(const struct waste_status *st);
 
 #endif
