@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The time, and what else base/ is: what every other folder of proxy/ stands
- * on and that knows nothing of NFS. It includes no other folder. Logging,
- * counters (metrics, histogram), memory (slab, reftab), work for threads
- * (iopool), files (statefile, statedir), addresses (netmatch), how far a
- * server's clock has come (srvclock), and what the daemon tells systemd and the
- * kernel (notify, loopwatch).
+ * The time. All of base/ is for every other folder of proxy/, which stands on
+ * it; it knows nothing of NFS, and includes no other folder. It
+ * has logging (log), counters (metrics, histogram), memory (slab, reftab,
+ * namemap), work for threads (iopool), files (statefile, statedir), addresses
+ * (netmatch), units (unit, uint), how far a server's clock has come (srvclock),
+ * and what the daemon tells systemd and the kernel (notify, loopwatch).
  */
 #ifndef FOREFETCH_CLOCK_H
 #define FOREFETCH_CLOCK_H
@@ -14,8 +14,8 @@
 #include <sys/time.h>
 #include <time.h>
 
-/* Added to all times, so that a time before the machine was booted is not
- * negative. */
+/* This is added to all times, so that a time before the machine was booted is
+ * not negative. */
 #define CLOCK_ORIGIN_US (UINT64_C(1) << 40)
 
 /* Returns microseconds of a clock that never steps and goes on while the
@@ -25,24 +25,24 @@
  * so that tests choose them. */
 uint64_t clock_now_us(void);
 
-/* The next clock_now_us() of this thread returns `now_us`, which was read just
- * now, instead of reading the clock again; 0 takes it back. A reading is a
+/* Has the next clock_now_us() of this thread return `now_us`, which was read
+ * just now, instead of reading the clock again; 0 takes it back. A reading is a
  * system call where the kernel has no TSC to trust, as in some guests. */
 void clock_give(uint64_t now_us);
 
-/* As clock_now_us(), for calls that go out one after another: within some tens
- * of microseconds of this thread's last reading, that is what it returns. */
+/* As clock_now_us(), for calls that go out one after another: returns this
+ * thread's last reading within some tens of microseconds of that. */
 uint64_t clock_sending_us(void);
 
-/* The processor's counter, which costs less to read than the clock; 0 where
- * there is none. */
+/* Returns the processor's counter, which costs less to read than the clock; 0
+ * where there is none. */
 uint64_t clock_cycles(void);
 
-/* For tests with virtual time, in which each reading of the clock counts: from
- * now on clock_cycles() is 0, so that no reading is spared. */
+/* Has clock_cycles() be 0 from now on, so that no reading is spared: for tests
+ * with virtual time, in which each reading of the clock counts. */
 void clock_spare_none(void);
 
-/* Microseconds of the wall clock, which may step. */
+/* Returns microseconds of the wall clock, which may step. */
 static inline uint64_t clock_real_us(void)
 {
 	struct timespec ts;

@@ -79,7 +79,8 @@ void answercache_put(struct answercache *wc, struct node *node,
 	if (!x || body->len > ANSWER_BYTES_MAX)
 		return;
 	for (link = &x->answers; (a = *link) != NULL; link = &a->next) {
-		/* The oldest one makes room. */
+		/* Where there are too many answers, the oldest one makes room.
+		 */
 		if ((a->proc != proc || a->key != key) && ++n < ANSWERS_MAX)
 			continue;
 		*link = a->next;

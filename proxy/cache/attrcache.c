@@ -269,8 +269,8 @@ struct node *attrcache_sweep(struct attrcache *ac, size_t *steps)
 		for (; ref != 0; ref = reftab_next(&ac->nodes, ref))
 			if (attrcache_is_idle(ac, attrcache_node(ac, ref)))
 				return attrcache_node(ac, ref);
-		/* All of this bucket were used since the hand passed last.
-		 * They must be used again before it comes back, or one of
+		/* All nodes of this bucket were used since the hand passed
+		 * last. They must be used again before it comes back, or one of
 		 * them goes then. */
 		for (ref = ac->nodes.buckets[at]; ref != 0;
 		     ref = reftab_next(&ac->nodes, ref))

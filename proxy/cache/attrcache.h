@@ -183,7 +183,8 @@ void attrcache_tell(struct node *node, struct machine m, bool older);
 enum attr_told {
 	ATTR_TOLD,          /* the server's own */
 	ATTR_TOLD_FROM_OLD, /* of an older confirmation */
-	ATTR_TOLD_WRONGLY,  /* likewise, and the contents were others */
+	/* An older confirmation of contents that had been replaced. */
+	ATTR_TOLD_WRONGLY,
 };
 
 enum attr_told attrcache_told(const struct node *node, struct machine m);
@@ -306,18 +307,19 @@ uint64_t attrcache_sent(const struct attrcache *ac, const struct node *node);
 bool attrcache_may_fill(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us);
 /* Whether bytes, names and absences of such an answer are bound to the ctime
- * for good: it was sent a grain after the ctime was seen, or after the file
- * system had shown a ctime that is later by more than that (base/srvclock.h).
- */
+ * for good, so that any later change would show: the call was sent a grain
+ * after the ctime was first seen, or after the file system had shown a ctime
+ * that is later by more than that (base/srvclock.h). */
 bool attrcache_firm(
     const struct attrcache *ac, const struct node *node, uint64_t sent_us);
-/* How long the version of the node that is known had stood, in microseconds,
- * when the server answered a call that was sent at `sent_us`: as long as it has
+/* Returns for how many microseconds the version that is known had stood when
+ * the server answered a call that was sent at `sent_us`: for as long as it has
  * been known, or longer by what is known of the server's clock (an estimate,
  * base/srvclock.h). */
 uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,
     uint64_t sent_us, uint64_t now_us);
-/* The node's present generation. A binding of another generation is invalid. */
+/* Returns the node's present generation. A binding of another generation is
+ * invalid. */
 uint32_t attrcache_generation(struct attrcache *ac, const struct node *node);
 /* Returns how many file systems got `clock_back` since this was asked last. */
 uint32_t attrcache_take_clocks_back(struct attrcache *ac);

@@ -206,9 +206,9 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		next_generation(ac, node);
 	if (had)
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
-	/* Contents of before are no change: a server that lost its memory has
-	 * lost WRITEs that were not committed, and their client sends them
-	 * again. */
+	/* Contents that came back from before are no change by anybody: a
+	 * server that lost its memory has lost WRITEs that were not committed,
+	 * and their client sends them again. */
 	if (node->told != 0 && !same_contents(node, a) &&
 	    time_ns(&a->ctime) > time_ns(&node->ctime))
 		told_wrongly(node);
@@ -235,7 +235,8 @@ static void note_change(
 	struct change *c;
 
 	if (!fs) {
-		/* Which file it is, and where, is not known: any may be it. */
+		/* Nobody knows which file it is, and where, so it may be any.
+		 */
 		attrcache_changed_some(ac, node, false, now_us);
 		return;
 	}
@@ -321,8 +322,8 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	else if (wcc->after.attributes_follow && (node->flags & NODE_ATTRS))
 		clock_look(ac, node, &node->ctime, after,
 		    sent_us < node->sent_us ? sent_us : node->sent_us, now_us);
-	/* Take them before the change is noted, which needs the number of
-	 * the file. */
+	/* The attributes are taken before the change is noted, which needs the
+	 * number of the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
 		(void)node_store(ac, node, after);
 	judge_told(ac, node,

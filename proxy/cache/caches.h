@@ -46,7 +46,7 @@ struct metrics;
 
 struct node;
 
-/* Data of a file that came, and may be kept. */
+/* Data of a file that came in and may be kept. */
 struct caches_data {
 	struct node *node;
 	uint32_t cred; /* caches_cred(); 0: none */

@@ -29,8 +29,8 @@ static uint64_t oldest_of_mode(const struct contract *c, uint64_t timeout_us)
 	if (c->mode == CONFIG_CONSISTENCY_STRICT)
 		return c->received_us;
 	us = c->now_us - timeout_us;
-	/* However late it is now: an answer to a call that was sent for this
-	 * request is never too old for it. */
+	/* However much time has passed since: an answer to a call that was sent
+	 * for this request is never too old for it. */
 	return us < c->received_us ? us : c->received_us;
 }
 

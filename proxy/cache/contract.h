@@ -78,21 +78,21 @@ bool contract_granted(const struct contract *c, uint64_t sent_us);
  *	    ├──────────── recent ───────┤                        │
  *	    │                               ├─────── slack ──────┤
  */
-/* How long ago an object may have been wanted ahead for a source to leave it
- * out. */
+/* Returns for how many microseconds a source leaves out an object that was
+ * wanted ahead already. */
 uint64_t contract_repeat_us(const struct config_policy *policy);
-/* How long ago a user may have used an object for the predictor not to foretell
- * it to that user. */
+/* Returns for how many microseconds the predictor does not foretell to a user
+ * an object that this user has used. */
 uint64_t contract_recent_us(const struct config_policy *policy);
-/* Calls ahead confirm an object again when it will be too old within this time.
- */
+/* Returns the time before an object is too old in which calls ahead confirm it
+ * again. */
 uint64_t contract_slack_us(const struct config_policy *policy);
 /* Whether what was confirmed at `us` has not grown too old at `now_us`: only in
  * bounded mode anything does. */
 bool contract_serves(
     const struct config_policy *policy, uint64_t us, uint64_t now_us);
-/* Since when an object has to be confirmed so that it is not confirmed again
- * now, ahead; in bounded mode, else 1. */
+/* Returns since when an object must have been confirmed so that calls ahead do
+ * not confirm it again now; in other modes than bounded, 1. */
 uint64_t contract_lasts_since_us(
     const struct config_policy *policy, uint64_t now_us);
 /* Whether attributes that a call sent then confirmed last for a third of their
@@ -121,9 +121,9 @@ struct binding {
  */
 bool contract_bound(const struct contract *c, struct attrcache *ac,
     const struct node *node, const struct binding *b);
-/* When `b` was last known to hold: its own call was sent then, or the first
- * change of ours after it, which found the directory as that call had shown it.
- */
+/* Returns when `b` was last known to hold: when its own call was sent, or the
+ * first change of ours after it, which found the directory as that call had
+ * shown it. */
 uint64_t contract_held_us(
     struct attrcache *ac, const struct node *node, const struct binding *b);
 /* For datacache_find(): data that is not firm counts only if its call was sent

@@ -14,7 +14,7 @@
 
 #include "cache/caches.h"
 
-/* Who asks, and when. */
+/* The one who asks, and when. */
 struct asker {
 	struct caches *caches;
 	uint32_t cred; /* caches_cred(); 0: nothing is kept for this one */
@@ -116,8 +116,8 @@ static inline void known_tell(const struct known *k)
 		k->sent_us >= CONTRACT_LOADED_WHOLE_US);
 }
 
-/* A part of the file's data as datacache_find() and its like want it. Into
- * `*version` goes what they compare; it must live as long. */
+/* Describes a part of the file's data as datacache_find() and its like want it.
+ * Into `*version` goes the version that they compare; it must live as long. */
 struct datacache_read known_data(const struct known *k,
     struct data_version *version, uint64_t offset, uint32_t len);
 

@@ -28,8 +28,9 @@ void learn_data_drop(const struct learn *l, const struct node *node)
 		datacache_drop(l->caches->data, &key);
 }
 
-/* Apply the attributes after a change (attrcache_apply_wcc()). Where
- * somebody else has changed the object, too, its rights may be others. */
+/* Applies the attributes from after a change (attrcache_apply_wcc()), and
+ * returns whether nobody else changed the object. Where somebody did, its
+ * rights may be others, too. */
 static bool apply_own(const struct learn *l, struct node *node,
     const wcc_data *wcc, bool contents_stay)
 {

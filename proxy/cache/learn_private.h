@@ -53,7 +53,7 @@ void learn_change(const struct learn *l);
 /* Forgets all data of the node's file. */
 void learn_data_drop(const struct learn *l, const struct node *node);
 
-/* Where a name led, as far as is known. */
+/* The object that a name led to, as far as is known. */
 struct learn_was {
 	struct node *child; /* NULL: not known, or absent */
 	bool known; /* the name is of the directory's present generation */

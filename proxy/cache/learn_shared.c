@@ -176,8 +176,8 @@ bool learn_shared_listing(const struct learn_shared *s,
 	struct list_page page = {
 	    .cred = s->cred, .plus = proc->proc == NFSPROC3_READDIRPLUS};
 
-	/* The server has not listed it to this credential: so it must have
-	 * said that it would. */
+	/* The server has not listed the directory to this credential, so it
+	 * must have said that it would. */
 	if (!grant_read(g) || attrcache_type(c->attr, dir) != NF3DIR ||
 	    !attrcache_make_ext(c->attr, dir))
 		return false;
@@ -188,7 +188,8 @@ bool learn_shared_listing(const struct learn_shared *s,
 		page.verf = res->readdir.READDIR3res_u.resok.cookieverf;
 		page.entries = &res->readdir.READDIR3res_u.resok.reply;
 	}
-	/* It is as old as the attributes that it is bound to, and the right. */
+	/* The listing counts as no younger than the attributes that it is bound
+	 * to, and the right. */
 	page.bound =
 	    (struct binding){.generation = attrcache_generation(c->attr, dir),
 		.firm = true,

@@ -24,10 +24,10 @@ enum {
 	LISTING_MAX = 64 << 20, /* bytes; a larger one is not kept */
 	/* Listings of one directory, of all credentials. */
 	CREDS_MAX = 16,
-	/* Entries that are searched for a cookie that nobody was answered up
-	 * to; behind them the server is asked. */
+	/* The entries that are searched for a cookie that nobody was answered
+	 * up to; behind them the server is asked. */
 	SEEK_MAX = 1 << 15,
-	/* Names that one question adds to the table: a third of a
+	/* The names that one question adds to the table, in a third of a
 	 * millisecond. */
 	NAMES_AT_ONCE = 4096,
 	/* The places of the table that are looked at for one name. By chance a

@@ -13,7 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The last two digits are the version of the layout. */
+/* The digit at the end is the version of the layout. */
 #define METAFILE_MAGIC "ffnames1"
 
 enum metafile_type {

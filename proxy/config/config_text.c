@@ -15,8 +15,8 @@
 #include <string.h>
 #include <strings.h>
 
-#define HOST_MAX   253  /* RFC 1035 section 2.3.4, as text */
-#define EXPORT_MAX 1024 /* MNTPATHLEN, RFC 1813 section 5.1.1 */
+#define HOST_MAX   253  /* RFC 1035 section 2.3.4, without dot at the end */
+#define EXPORT_MAX 1024 /* MNTPATHLEN, RFC 1813 section 5.1.4 */
 
 #define BLANKS " \t"
 

@@ -26,8 +26,8 @@ static inline bool places_owner(uid_t uid)
 	return uid == 0 || uid == geteuid();
 }
 
-/* Whether `uid` may have one more, where `taken` are, and `own` of these are
- * his. */
+/* Whether `uid` may have one place more, where `taken` are taken, `own` of
+ * these by him. */
 static inline bool places_let(
     const struct places *p, uid_t uid, unsigned taken, unsigned own)
 {

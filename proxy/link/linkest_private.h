@@ -28,19 +28,19 @@ enum { SEGMENT_BYTES = 1448, SEGMENT_HEADER_BYTES = 66 };
 enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3, BURSTS = 3 };
 
 /*
- * A shorter call, with all that is expected ahead of it, tells more of how
- * quick the server is than of the link.
+ * A call of fewer bytes, with all that is expected ahead of it, tells more of
+ * how quick the server is than of the link.
  */
 #define HEAVY_BYTES   4096
 /*
- * So do replies that are shorter than this on average, however many there
- * are: on a fast link they come as fast as the server makes them. They can
- * raise the rate only.
+ * Replies that are shorter than this on average tell more of the server, too,
+ * however many there are: on a fast link they come as fast as the server makes
+ * them. They can raise the rate only.
  */
 #define TELLING_BYTES 1024
 
 /*
- * Replies that came back to back, until they make a sample. All bytes are
+ * The replies that came back to back, until they make a sample. All bytes are
  * wire bytes, and `us` is the time that the link was busy with them.
  */
 struct train {
@@ -88,7 +88,7 @@ struct route {
 	/* How often they did not agree, but came later still. */
 	unsigned grew;
 	uint64_t first_us; /* the least of the first window */
-	/* The one that is not over. */
+	/* The window that is not over. */
 	uint64_t begin_us;
 	uint64_t least_us;
 	unsigned replies;

@@ -127,7 +127,8 @@ enum cached_verdict cached_whole(
 	kept = answercache_find(k.caches->answers, k.node, call->proc, key);
 	if (!kept)
 		return CACHED_MISS;
-	/* Bound to the object's version, or said of its file system. */
+	/* READLINK and GETACL are bound to the object's version; the others are
+	 * about its file system, and grow old by themselves. */
 	if (answer_of_version(call->proc)
 		? !known_bound(&k, &kept->bound)
 		: !contract_fresh(&k.contract, kept->bound.sent_us))

@@ -14,17 +14,18 @@
 enum {
 	/* post_op_attr and cookieverf before the entries. */
 	LIST_HEAD_SIZE = 4 + 84 + 8,
-	/* One in so many entries may go out without attributes. */
+	/* At most one in so many entries may go out without attributes; with
+	 * more of them the server does better. */
 	STALE_SHARE = 10,
 };
 
-/* A reply in the making. */
+/* A reply that is being made. */
 struct page {
 	const struct cached_call *call;
 	const struct known *dir;
 	bool plus;
-	size_t room;     /* bytes that the client takes */
-	size_t dir_room; /* READDIRPLUS: of these, for names and cookies */
+	size_t room;     /* room for all results, in bytes */
+	size_t dir_room; /* for READDIRPLUS: room for names and cookies alone */
 	char *buf;
 	XDR xdrs;
 	size_t used;
@@ -163,9 +164,10 @@ static bool may_list(const struct known *dir, const struct binding *b)
 }
 
 /*
- * The listing that the cookie is of. A client that began with READDIRPLUS may
- * go on with READDIR from where it is (Linux does so once it finds that nobody
- * asks for the attributes): what is not a cookie of READDIR's is READDIRPLUS's.
+ * Finds the listing that the cookie is of. A client that began with READDIRPLUS
+ * may go on with READDIR from where it is (Linux does so once it finds that
+ * nobody asks for the attributes), so a cookie that the listing of READDIR
+ * lacks is looked for in that of READDIRPLUS.
  */
 static struct listing *find_listing(const struct known *dir,
     const struct page *p, uint64_t cookie, const char *verf)

@@ -30,13 +30,14 @@
 #include "upstream/xprt.h"
 
 struct conn {
-	struct svc_client client; /* first: callbacks get it from svc */
+	/* Must be first: svc gives its callbacks this. */
+	struct svc_client client;
 	struct conn_params p;
 	struct xprt *xprt;
 	struct room_part room;
 	uint64_t since_us;
 	uint64_t taken_us;   /* when the client last took some of its replies */
-	uint64_t seen_bytes; /* sent_bytes when that was noted */
+	uint64_t seen_bytes; /* xprt_sent_bytes() when that was noted */
 	bool full;           /* not read from, until there is room */
 	bool draining;       /* not read from any more */
 	bool closing;
@@ -137,8 +138,9 @@ static void conn_on_record(void *ctx, const struct record *rec)
 		conn_update(conn);
 }
 
-/* The socket took nothing, so what cannot be read is among the first bytes.
- * The client will connect and ask again, and must not find it then. */
+/* The disk under a reply failed. The socket took nothing, so the bytes that
+ * cannot be read are among the first ones. The client will connect and ask
+ * again, and must not find them in the cache then. */
 static void conn_on_fault(struct conn *conn)
 {
 	enum { LOOK_MAX = 32 };
@@ -179,8 +181,8 @@ static const struct xprt_ops conn_xprt_ops = {
     .on_sent = conn_on_sent,
 };
 
-/* A number for the client's address, without its port: it may connect again
- * from another one. */
+/* Returns a number for the client's address, without its port: the client may
+ * connect again from another one. */
 static uint64_t address_hash(const struct sockaddr *sa)
 {
 	if (sa->sa_family == AF_INET6) {
@@ -280,7 +282,8 @@ bool conn_ask_again(struct conn *conn)
 {
 	if (!conn->client.must_ask || conn->closing)
 		return false;
-	/* At once: what it waits for would be sent, and be asked for again. */
+	/* This is done at once: a change that the client waits for would
+	 * otherwise be sent now, and be asked for again. */
 	svc_client_gone(conn->p.svc, &conn->client);
 	conn_close_bad(conn, METRICS_CONNECTIONS_CLOSED_ASK_AGAIN,
 	    "the server was away; the client shall repeat the changes that it "

@@ -47,7 +47,7 @@ struct look {
 	unsigned char encoded[512];
 	bool second;       /* RENAME: the new name is looked up */
 	bool taken;        /* RENAME: the old name leads to another object */
-	uint64_t begun_us; /* when it was first looked */
+	uint64_t begun_us; /* when the first look began */
 	uint64_t again_us; /* when to look again; 0: a look is under way */
 	uint64_t pause_us;
 };
@@ -55,7 +55,7 @@ struct look {
 static bool look_start(struct svc_rqst *rqst);
 static void look_tick(struct svc_rqst *rqst, uint64_t now_us);
 
-/* Where a name leads. */
+/* The place to which a name leads, as a LOOKUP tells. */
 enum leads {
 	LEADS_UNKNOWN, /* the server does not say */
 	LEADS_NOWHERE,
@@ -72,7 +72,8 @@ bool doubt_ambiguous(const struct nfs_proc *proc, const union nfs_args *args,
 		return false;
 	switch (proc->proc) {
 	case NFSPROC3_CREATE:
-		/* The server knows a repeat by the verifier. */
+		/* For an exclusive create, the server knows a repeat by the
+		 * verifier. */
 		return res->status == NFS3ERR_EXIST &&
 		       args->create.how.mode != EXCLUSIVE;
 	case NFSPROC3_MKDIR:
@@ -160,7 +161,8 @@ void svc_expire(struct svc *svc, uint64_t now_us)
 		svc_rqst_forget(rqst);
 		svc_rqst_end(rqst);
 	}
-	/* Behind that: some of these are held from now on. */
+	/* Looks come second, since some of them end in holding a change, from
+	 * now on. */
 	for (rqst = LIST_FIRST(&svc->waiting); rqst; rqst = next) {
 		next = LIST_NEXT(rqst, wait_link);
 		if (rqst->wait == SVC_WAIT_LOOK)
@@ -212,9 +214,9 @@ static void look_answer(struct look *lk, const union nfs_res *res)
 }
 
 /*
- * The change was made. `attr` is of the directory that the last LOOKUP was in,
- * or of the object; attributes from before the change are not known, and left
- * out.
+ * Answers that the change was made. `attr` is of the directory that the last
+ * LOOKUP was in, or of the object; attributes from before the change are not
+ * known, and left out.
  */
 static void look_done(struct look *lk, const post_op_attr *attr)
 {
@@ -359,8 +361,8 @@ static bool look_start(struct svc_rqst *rqst)
 	return true;
 }
 
-/* Looks again where that is due. While the client is away nobody looks: what
- * is found out by then would be old when it comes back. */
+/* Looks again where that is due. While the client is away nobody looks: the
+ * outcome would be old when it comes back. */
 static void look_tick(struct svc_rqst *rqst, uint64_t now_us)
 {
 	struct look *lk = rqst->look;
@@ -392,7 +394,7 @@ static enum leads where_it_leads(const struct look *lk, const LOOKUP3res *res)
 							  : LEADS_ELSEWHERE;
 }
 
-/* The name leads to the file, which has one more than before. */
+/* Whether the name leads to the file, which has one name more than before. */
 static bool was_linked(const struct look *lk, const LOOKUP3res *res)
 {
 	const post_op_attr *attr = &res->LOOKUP3res_u.resok.obj_attributes;
@@ -466,8 +468,8 @@ static void on_getattr(struct look *lk, const GETATTR3res *res)
 		look_give_up(lk);
 }
 
-/* Errors that are not about what was looked for. All others the server would
- * answer to the change, too. */
+/* Whether an error is not about what was looked for. All other errors the
+ * server would answer to the change, too. */
 static bool says_nothing(nfsstat3 status)
 {
 	switch (status) {

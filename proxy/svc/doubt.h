@@ -5,11 +5,11 @@
  *
  * Repeated blindly, it may fail because its first try succeeded, or undo what
  * somebody else did meanwhile: an RMDIR would remove the lock directory of the
- * next holder. So the proxy looks first (RFC 1813 section 4.6 warns of both).
- * It answers success only where the identity of an object proves it, one that
- * was known before the change was first sent. An object that a change makes
- * has no such identity: whether MKDIR made the directory or somebody else did
- * cannot be told, and its NFS3ERR_EXIST stays.
+ * next holder (RFC 1813 section 4.5 warns of such repeats). So the proxy looks
+ * first. It answers success only where the identity of an object proves it, one
+ * that was known before the change was first sent. An object that a change
+ * makes has no such identity: whether MKDIR made the directory or somebody else
+ * did cannot be told, and its NFS3ERR_EXIST stays.
  */
 #ifndef FOREFETCH_DOUBT_H
 #define FOREFETCH_DOUBT_H
@@ -30,9 +30,11 @@ struct drc_object doubt_object(const struct caches *c,
 /* The state of a SETATTR that was sent, as far as the object's present
  * attributes tell. */
 enum doubt_set {
-	DOUBT_SET_DONE,     /* they are as asked for */
-	DOUBT_SET_NOT_DONE, /* a repeat undoes nothing that anybody did */
-	DOUBT_SET_UNKNOWN,  /* what it would overwrite has changed since */
+	DOUBT_SET_DONE, /* the attributes are as asked for */
+	/* They are not, and a repeat undoes nothing that anybody did. */
+	DOUBT_SET_NOT_DONE,
+	/* The values that it would overwrite have changed since. */
+	DOUBT_SET_UNKNOWN,
 };
 
 /* Compares the attributes `is`, which the server tells now, with what was asked

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The object of a change in doubt: what is noted of it before the change is
- * first sent, and for SETATTR, what follows from how it is found later.
+ * Notes the object of a change before the change is first sent, for the case
+ * that it comes to be in doubt; and for SETATTR, concludes from how the object
+ * is found later what became of the change. doubt.c does the looking.
  */
 #include <string.h>
 
@@ -74,9 +75,9 @@ static uint64_t time_key(const nfstime3 *t)
 }
 
 /*
- * A hash of those attributes that a SETATTR would overwrite. Data that a new
- * size would cut off shows by the size and mtime. The atime is left out, since
- * whoever reads the file changes it.
+ * Returns a hash of those attributes that a SETATTR would overwrite. Data that
+ * a new size would cut off shows by the size and mtime. The atime is left out,
+ * since whoever reads the file changes it.
  */
 static uint32_t values_of(const sattr3 *asked, const fattr3 *is)
 {
@@ -145,8 +146,8 @@ static bool same_time(const set_time *asked, const nfstime3 *is)
 	       is_cut_from(&asked->set_time_u.time, is);
 }
 
-/* An atime counts only where nothing else is asked for: whoever reads the file
- * changes it. */
+/* Whether the attributes are as a SETATTR asked for. An atime counts only where
+ * nothing else is asked for: whoever reads the file changes it. */
 static bool attributes_as_asked(const sattr3 *a, const fattr3 *is)
 {
 	sattr3 others = *a;
@@ -172,7 +173,8 @@ enum doubt_set doubt_set_found(
 		return DOUBT_SET_NOT_DONE;
 	if (attributes_as_asked(new, is))
 		return DOUBT_SET_DONE;
-	/* The server compares the guard once more. */
+	/* With a guard a repeat is safe, since the server compares the guard
+	 * once more. */
 	if (guarded || !asks_what_shows(new) ||
 	    values_of(new, is) == was->values)
 		return DOUBT_SET_NOT_DONE;

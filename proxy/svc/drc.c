@@ -85,7 +85,8 @@ static void entry_seal(struct drc_entry *e)
 {
 	uint64_t sum = entry_sum(e);
 
-	/* A killed process loses no store, but the compiler may move one. */
+	/* A kill loses no store that was made, but the compiler may move one
+	 * behind another. */
 	atomic_signal_fence(memory_order_release);
 	e->sum = sum;
 	atomic_signal_fence(memory_order_release);
@@ -232,8 +233,8 @@ static void *map_file(struct drc *drc, const char *path)
 		    MAP_SHARED | MAP_POPULATE, drc->fd, 0);
 	if (!err && p == MAP_FAILED)
 		err = errno;
-	/* A change must not wait for the disk that reclaim waits for
-	 * (reclaim.h), here for swap space. */
+	/* A change must not wait for swap space that reclaim waits for
+	 * (reclaim.h). */
 	if (!err)
 		(void)mlock(p, drc->bytes);
 	errno = err;

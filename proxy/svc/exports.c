@@ -160,7 +160,7 @@ void exports_free(struct exports *ex)
 {
 	if (!ex)
 		return;
-	/* The flights are forgotten with fetch. */
+	/* The flights go with fetch, which forgets their waiters. */
 	free(ex->list);
 	free(ex);
 }
@@ -187,7 +187,8 @@ static int compare(uint64_t x, uint64_t y)
 	return (x > y) - (x < y);
 }
 
-/* Below 0 where `x` lets answers be less old than `y` does. */
+/* Compares two policies: below 0 where `x` is the stricter one, whose answers
+ * may be less old. */
 static int compare_policies(
     const struct config_policy *x, const struct config_policy *y)
 {
@@ -289,7 +290,8 @@ static void succeed(struct export *e, uint64_t fsid)
 	e->fsid = fsid;
 	e->wanted = e->told = false;
 	e->pause_us = 0;
-	/* Where it led to before may be another section's now. */
+	/* The file system that the path led to before may be another section's
+	 * now. */
 	if (!caches_set_export(e->ex->caches, e->config->path, fsid) ||
 	    !settle(e->ex)) {
 		e->known = false;
@@ -310,7 +312,8 @@ static void send_look(
 			? nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, MOUNTPROC3_MNT)
 			: nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_GETATTR),
 	    .args = *args,
-	    /* A client's call must not wait on one that goes with the list. */
+	    /* No client's call may join this one, which is given up with the
+	     * list. */
 	    .alone = true,
 	    .on_reply = on_reply};
 	if (!owncall_send(&e->call, e->ex->fetch, &e->cred, NULL, e->encoded,

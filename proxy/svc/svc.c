@@ -268,8 +268,9 @@ static bool rqst_decode_args(struct svc_rqst *rqst)
 	return true;
 }
 
-/* A number for who calls. The stamp of the credential is left out, because
- * clients may change it in a repeat. */
+/* Returns a number for the caller: the client's address and who it says it is.
+ * The stamp of the credential is left out, because clients may change it in a
+ * repeat. */
 static uint64_t principal_hash(const struct svc_rqst *rqst)
 {
 	const struct rpc_auth_sys *a = &rqst->auth;

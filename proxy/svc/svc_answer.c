@@ -48,8 +48,9 @@ static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
 
 /*
  * Changes wait for the server while it is away, and so does COMMIT: a client
- * that is told that COMMIT failed drops what it has written, instead of
- * writing it again (RFC 1813 section 4.8). All else would hang its user.
+ * that is told that COMMIT failed drops what it has written, instead of writing
+ * it again as it does after a server's restart (RFC 1813 section 3.3.21). All
+ * other calls would hang their users.
  */
 bool svc_is_patient(const struct svc_rqst *rqst)
 {

@@ -40,15 +40,15 @@ enum {
 	PIECES_MAX = NFS3_DATA_MAX / PIECE_MIN,
 };
 
-/* Time that the server may take to think without the link running dry. */
+/* The time that the server may take to think without the link running dry. */
 #define SLACK_US 10000
 
 /* Pieces under way at most while the rate is not known any more. */
 enum { PIECES_UNKNOWN = 4 };
 
 /*
- * READs of a file that changes all the time, or from a server that sends no
- * attributes, are asked whole for so long: their pieces would not fit together.
+ * For so long READs of a file that changes all the time, or from a server that
+ * sends no attributes, are asked whole: their pieces would not fit together.
  */
 #define AVOID_US 10000000
 
@@ -239,8 +239,8 @@ void svc_pieces_leave(struct svc_rqst *rqst)
 	if (!sp)
 		return;
 	(void)split_detach(sp);
-	/* This may be called from anywhere, and since nobody watches, nobody
-	 * is called back. */
+	/* It may be called from anywhere; nobody watches the claim, so nobody
+	 * is called back in the middle of that. */
 	if (!sp->over && TAILQ_EMPTY(&sp->claim.watches))
 		split_end(sp);
 }
@@ -281,7 +281,7 @@ static void split_reply(struct svc_split *sp)
 	svc_reply_pieces(rqst, &res, pieces, sp->end);
 }
 
-/* Try the request again: perhaps the caches know the answer now, else it is
+/* Tries the request again: perhaps the caches know the answer now; else it is
  * asked for as it came. */
 static void split_retry(struct svc_split *sp)
 {
@@ -329,9 +329,10 @@ static void split_avoid(struct svc_split *sp, uint64_t object)
 }
 
 /*
- * Whether the bytes of an answer to a call sent then are those of the version
- * that it shows: before, the file may have changed twice within one tick of
- * the server's clock, and pieces of one ctime be of two moments.
+ * Whether the bytes in the answer to a call that is sent at `sent_us` are sure
+ * to be those of the version that it shows. Shortly after a change the file may
+ * change once more within one tick of the server's clock, and pieces of one
+ * ctime would be of two moments.
  */
 static bool file_firm(
     const struct svc_pieces *ps, const nfs3_fh *fh, uint64_t sent_us)
@@ -429,8 +430,8 @@ static void piece_on_reply(struct owncall *c, enum reply_kind kind,
 
 /* ---- sending ---------------------------------------------------------- */
 
-/* The next piece is another file's, if there is one; those of one file go in
- * the order in which the READs came. */
+/* Gives the next turn to another file, if one waits; READs of one file go in
+ * the order in which they came. */
 static void turn_pass(struct svc_pieces *ps, uint64_t object)
 {
 	struct svc_splits passed = TAILQ_HEAD_INITIALIZER(passed);

@@ -34,30 +34,34 @@ struct svc_params;
 struct svc_pieces;
 struct svc_rqst;
 
-/* NULL and errno without memory. */
+/* Makes the queue of a service's pieces. NULL and errno without memory. */
 struct svc_pieces *svc_pieces_new(const struct svc_params *p);
-/* All requests must be gone; who watches is forgotten. */
+/* Frees it; all requests must be gone. Whoever watches a piece is forgotten.
+ * NULL is allowed. */
 void svc_pieces_free(struct svc_pieces *ps);
 
 /*
- * Ask for what a request wants in pieces, if it is a READ and long for the
- * link: the request has been taken care of then, and is answered, or its row
- * tried again where the pieces do not make an answer.
+ * Asks for what a request wants in pieces, if it is a READ and long for the
+ * link. True: the request has been taken care of, and will be answered, or its
+ * row tried again where the pieces do not make an answer. False: nothing was
+ * done.
  */
 bool svc_pieces_forward(struct svc_rqst *rqst);
-/* The same for a part of it; its row is tried again when all is there. */
+/* The same for a part of the READ; its row is tried again when all of that is
+ * there. */
 bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args);
-/* The request does not wait for its pieces any more, if it does: those that
- * were not sent will not be, unless others wait for them. */
+/* Has a request wait for its pieces no more, if it does. Pieces that were not
+ * sent will not be, unless others wait for them. */
 void svc_pieces_leave(struct svc_rqst *rqst);
 
-/* Some pieces wait for room on the link. */
+/* Whether some pieces wait for room on the link. */
 bool svc_pieces_waiting(const struct svc_pieces *ps);
 
-/* How long the pieces of a READ of `count` bytes are; 0: it is asked whole.
- * From 4 KiB to 60 KiB, payload. */
+/* Returns how long the pieces of a READ of `count` bytes are, from 4 KiB to 60
+ * KiB of payload; 0: it is asked whole. */
 uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count);
-/* A piece may go while fewer wire bytes than these are under way. */
+/* Returns the wire bytes of pieces under way from which on no further piece is
+ * sent. */
 uint64_t svc_pieces_window(const struct linkest *le, uint32_t unit);
 
 #endif

@@ -40,8 +40,8 @@ struct svc_order;
 struct svc_split;
 
 enum {
-	/* A record up to this size is copied, so that it does not keep a
-	 * large buffer; also the room for edited arguments. */
+	/* Bytes of a record that is copied, so that it does not keep a large
+	 * buffer; also the room for edited arguments. */
 	SVC_SMALL_BYTES = 1024,
 	/* Keys of the change that touches most, a RENAME: two directories, two
 	 * names, the two objects that these lead to, and the room of the file
@@ -112,7 +112,8 @@ enum svc_wait {
 	SVC_WAIT_END,
 };
 
-/* Things that were tried for a request: once is enough. */
+/* The ways to an answer that were tried for a request; each is tried once. A
+ * sum of these is in svc_rqst.tried. */
 enum svc_tried {
 	SVC_TRIED_SERVER = 1,  /* the server was asked for what it wants */
 	SVC_TRIED_CONFIRM = 2, /* attributes and rights were asked for */
@@ -219,7 +220,7 @@ struct svc_proc {
 	bool (*edit)(struct svc_rqst *rqst, union nfs_res *res);
 };
 
-/* Rows of each program, by procedure number. */
+/* The rows of each program, by procedure number. */
 extern const struct svc_proc nfs3_rows[];
 extern const struct svc_proc mount3_rows[];
 extern const struct svc_proc nfsacl3_rows[];
@@ -355,7 +356,7 @@ void svc_order_enter(struct svc_rqst *rqst);
  * that wait for it go to `*behind`, which this initialises; when the caches
  * know of the change, the caller tells them by fetch_ring(). */
 void svc_order_leave(struct svc_rqst *rqst, struct fetch_watches *behind);
-/* How the caches may take part in answering a request. */
+/* Whether the caches may take part in answering a request. */
 enum svc_order_verdict {
 	SVC_ORDER_FREE, /* they may answer it */
 	SVC_ORDER_WAIT, /* not at all: it waits for a change */

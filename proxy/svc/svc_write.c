@@ -84,8 +84,8 @@ void svc_write(struct svc_rqst *rqst)
 		svc_ask_attributes(rqst);
 		return;
 	}
-	/* A change of ours elsewhere may have made the confirmation void for
-	 * other uses; of these contents it told. */
+	/* A change of ours to another file may have made the confirmation void
+	 * for other uses; but it did tell of these contents. */
 	if (k.node->sent_us < rqst->received_us) {
 		put_off(rqst, k.node);
 		return;

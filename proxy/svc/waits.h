@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * How long calls of clients waited in the last seconds, by who waited and for
- * what; for `forefetch top`. Told of calls that waited, and of no others. It
- * knows no clock, and allocates nothing after waits_new().
+ * Keeps for how long calls of clients waited in the last seconds, by who waited
+ * and for what; for `forefetch top`. It is told of calls that waited, and of no
+ * others. It knows no clock, and allocates nothing after waits_new().
  */
 #ifndef FOREFETCH_WAITS_H
 #define FOREFETCH_WAITS_H

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * UTF-8 (RFC 3629), and what else text/ is: what is told to people and to
- * programs is put together here, text that grows (text.h) and JSON (json.h),
- * for the daemon's page as for the commands.
+ * UTF-8 (RFC 3629). All of text/ puts together what is told to people and to
+ * programs: text that grows (text.h) and JSON (json.h), for the daemon's page
+ * as for the commands.
  */
 #ifndef FOREFETCH_UTF8_H
 #define FOREFETCH_UTF8_H
@@ -20,9 +20,8 @@ size_t utf8_length(const uint8_t *s, size_t len);
 /* Returns the character of such a sequence, of `n` bytes. */
 uint32_t utf8_decode(const uint8_t *s, size_t n);
 
-/* Whether a character can be seen, and leaves what stands beside it where it
- * is: control characters do not, nor those that turn the direction of writing.
- */
+/* Whether a character can be seen, and leaves its neighbours where they are:
+ * control characters do not, nor those that turn the direction of writing. */
 bool utf8_is_shown(uint32_t c);
 
 #endif

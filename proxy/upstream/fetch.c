@@ -217,8 +217,8 @@ static void flight_on_distrust(void *arg, const struct upstream_sent *sent)
 static void flight_measure(
     struct fetch_flight *fl, const struct upstream_result *res)
 {
-	/* The reply of a call that was sent twice may be that of either time.
-	 */
+	/* The reply to a call that was sent twice may be that to either
+	 * sending, so it measures nothing. */
 	if (!fl->timed || !res->rec || res->resent)
 		return;
 	fl->timed = false;
@@ -356,7 +356,8 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	bool alone = first && !TAILQ_NEXT(w, link);
 
 	(void)f;
-	/* upstream_send() has not returned yet, and calls back from within. */
+	/* Without a call, upstream_send() has not returned yet and calls back
+	 * from within. */
 	if (!fl->call)
 		return false;
 	/* A flight that is watched cannot end here: whoever watches would be

@@ -87,7 +87,7 @@ struct fetch_watch {
 };
 
 /* A range of a file that somebody will ask for, call by call, or that comes
- * from somewhere else. A part of the struct of its owner. */
+ * from somewhere else. It is a part of the struct of its owner. */
 struct fetch_claim {
 	LIST_ENTRY(fetch_claim) link;
 	struct fetch *fetch;
@@ -127,8 +127,8 @@ bool fetch_watch(struct fetch *f, const struct fetch_about *about,
     struct fetch_watch *watch);
 /* Whether fetch_watch() would find something. */
 bool fetch_under_way(struct fetch *f, const struct fetch_about *about);
-/* How far the range of a READ is under way from its beginning on, perhaps in
- * several calls: `about->from` where its first byte is not. */
+/* Returns up to where the range of a READ is under way from its beginning on,
+ * perhaps in several calls: `about->from` where its first byte is not. */
 uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about);
 /* Watches no longer; nothing for a watch that watches nothing. */
 void fetch_unwatch(struct fetch_watch *watch);

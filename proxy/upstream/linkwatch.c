@@ -76,7 +76,7 @@ static void ask(struct linkwatch *lw, uint64_t now_us)
 
 	if (lw->probe.flight)
 		return;
-	/* Without memory the next second will do. */
+	/* Without memory it is asked in the next second. */
 	if (fetch_start(lw->fetch, &req, NULL, &lw->probe) == 0)
 		lw->asked_us = now_us;
 }

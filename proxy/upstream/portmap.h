@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Asking a server's rpcbind for the TCP port of a program (RFC 1833):
- * PMAP_GETPORT of version 2 over IPv4, RPCB_GETADDR of version 3 over IPv6;
- * and whether what listens at a port is an NFSv3 server at all.
+ * Asks a server's rpcbind for the TCP port of a program (RFC 1833):
+ * PMAP_GETPORT of version 2 over IPv4, RPCB_GETADDR of version 3 over IPv6; and
+ * finds out whether what listens at a port is an NFSv3 server at all.
  */
 #ifndef FOREFETCH_PORTMAP_H
 #define FOREFETCH_PORTMAP_H

@@ -32,7 +32,8 @@
 
 enum {
 	AGAIN_US = 5000000, /* between two tries */
-	/* Between two changes of the network after which all is asked anew. */
+	/* The time between two changes of the network after which all is asked
+	 * anew. */
 	ANEW_US = 1000000,
 	/* Questions for the name at a time: one that was asked over another
 	 * network may wait for half a minute, and cannot be called back. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Registering with the local rpcbind (`rpcbind = yes`), for clients that
- * cannot be told a port. Blocks for as long as rpcbind takes, so it is done
- * at start and at the end only.
+ * Registers with the local rpcbind (`rpcbind = yes`), for clients that cannot
+ * be told a port. This blocks for as long as rpcbind takes, so it is done when
+ * a server begins and at the end only.
  */
 #ifndef FOREFETCH_RPCBIND_H
 #define FOREFETCH_RPCBIND_H

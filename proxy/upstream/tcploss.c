@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* TCP_INFO as linux/tcp.h has it: that of the C library ends before segments
- * are counted, and the two headers cannot be included together. */
+/* Reads TCP_INFO as linux/tcp.h has it: that of the C library ends before
+ * segments are counted, and the two headers cannot be included together. */
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <stddef.h>

@@ -10,8 +10,9 @@
 #include <stdint.h>
 
 struct tcploss {
-	uint64_t sent;   /* segments with data */
-	uint64_t resent; /* of these: since no acknowledgement came */
+	uint64_t sent; /* segments with data */
+	/* Segments that were sent again, since no acknowledgement came. */
+	uint64_t resent;
 };
 
 /* Adds the segments of a connected socket (TCP_INFO, tcp(7)); nothing where

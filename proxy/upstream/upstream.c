@@ -325,7 +325,7 @@ bool upstream_call_sent(const struct upstream_call *call)
 
 void upstream_abandon(struct upstream_call *call)
 {
-	/* It waits to be sent (again), so it can be forgotten. */
+	/* A call that waits to be sent, or sent again, can be forgotten. */
 	if (call->where != CALL_SENT) {
 		call_unlink(call);
 		call_lost(call);

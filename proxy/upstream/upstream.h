@@ -96,7 +96,8 @@ void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port);
  */
 void upstream_kick(struct upstream *up, bool woke);
 
-/* How a call went out: what it takes to repeat it after a restart. */
+/* The way in which a call went out, as far as it takes to repeat the call after
+ * a restart. */
 struct upstream_sent {
 	uint32_t xid;
 	uint32_t source; /* dial_source(); 0: it cannot be used again */
@@ -150,8 +151,8 @@ struct upstream_request {
 	/* How a former daemon sent it; NULL: none did. */
 	const struct upstream_sent *former;
 	bool alone; /* nobody may join it (fetch.h) */
-	/* Send it behind this one, over its connection, for as long as that is
-	 * up; NULL: as it comes. */
+	/* The call is sent behind this one, over its connection, for as long as
+	 * that is up; NULL: as it comes. */
 	const struct upstream_call *behind;
 };
 
@@ -167,9 +168,9 @@ bool upstream_call_sent(const struct upstream_call *call);
  * a connection that is up, and the server has not been silent for two seconds
  * since; with 0 as the time, however silent it is. False for NULL. */
 bool upstream_call_is_moving(const struct upstream_call *call, uint64_t now_us);
-/* For how long it has waited for a connection, to be sent or sent again, in
- * microseconds; 0: it does not, or only behind other calls. Where a connection
- * was silent, that counts from the call's last sending on. */
+/* Returns for how many microseconds it has waited for a connection, to be sent
+ * or sent again; 0: it does not wait, or only behind other calls. Where a
+ * connection was silent, that counts from the call's last sending on. */
 uint64_t upstream_call_waited_us(
     const struct upstream_call *call, uint64_t now_us);
 /* Forgets a call that was not sent, or that changes nothing (its reply counts
@@ -222,7 +223,7 @@ struct upstream_status {
 	 * between do not count. */
 	uint64_t since_us;
 	const char *last_error; /* "" where there was none */
-	/* It could not be connected to, the last time. */
+	/* The last try to connect failed. */
 	bool failed;
 	enum upstream_served served;
 	/* The least version that the server offers, where it is unserved; 0:
@@ -234,8 +235,8 @@ struct upstream_status {
 
 /* When bytes last came over a connection that is up; 0: none is. */
 uint64_t upstream_last_rx_us(const struct upstream *up);
-/* Whether bytes wait to go out, and the peer acknowledges some now: they take
- * their time, but the other end is there. */
+/* Whether bytes wait to go out, and the peer acknowledges some now: then they
+ * take their time, but the other end is there. */
 bool upstream_is_sending(const struct upstream *up);
 /* Both fill in the state as it is now; `last_error` is good as long as the
  * upstream. */

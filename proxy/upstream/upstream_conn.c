@@ -255,7 +255,7 @@ static void conn_take_back(struct upstream_conn *c)
 {
 	struct upstream_call *call;
 
-	/* From the last to the first, since each is put at the head. */
+	/* The last comes first, since each is put at the head. */
 	while ((call = TAILQ_LAST(&c->sent, upstream_calls)) != NULL) {
 		TAILQ_REMOVE(&c->sent, call, link);
 		c->in_flight--;
