@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * The time. All of base/ is for every other folder of proxy/, which stands on
- * it; it knows nothing of NFS, and includes no other folder. It
- * has logging (log), counters (metrics, histogram), memory (slab, reftab,
- * namemap), work for threads (iopool), files (statefile, statedir), addresses
- * (netmatch), units (unit, uint), how far a server's clock has come (srvclock),
- * and what the daemon tells systemd and the kernel (notify, loopwatch).
+ * it; it knows nothing of NFS, and includes no other folder. It has logging
+ * (log), counters (metrics, histogram), memory (slab, reftab, namemap), work
+ * for threads (iopool), files (statefile, statedir), addresses (netmatch),
+ * units (unit, uint), how far a server's clock has come (srvclock), and what
+ * the daemon tells systemd and the kernel (notify, loopwatch).
  */
 #ifndef FOREFETCH_CLOCK_H
 #define FOREFETCH_CLOCK_H

@@ -66,7 +66,8 @@ static void *iopool_thread(void *arg)
 		first = STAILQ_EMPTY(&pool->finished);
 		STAILQ_INSERT_TAIL(&pool->finished, job, link);
 		pthread_cond_signal(&pool->ran);
-		/* The counter cannot overflow: one for each list taken. */
+		/* The counter cannot overflow: it is raised once for each list
+		 * that the loop takes. */
 		if (first && write(pool->efd, &one, sizeof(one)) < 0)
 			abort();
 	}

@@ -81,8 +81,9 @@ static void mask_controls(char *text, size_t len)
 }
 
 /*
- * A journal that waits for memory must not stop the daemon, through which
- * that memory may have to be written out. The line is lost, then.
+ * Whether a line can be written without waiting. A journal that waits for
+ * memory must not stop the daemon, through which that memory may have to be
+ * written out. The line is lost, then.
  */
 static bool log_writable(void)
 {

@@ -32,7 +32,7 @@ void log_debug(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 /*
  * A limit for lines that a peer can trigger: a burst of 5, then one a second.
- * All zero is a fresh one. One of these per kind of line.
+ * All zeros at first. There is one of these for each kind of line.
  */
 struct log_limit {
 	uint64_t since_us; /* when the lines of `used` began to wear off */

@@ -50,7 +50,8 @@ int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 
 	if (!w)
 		return epoll_pwait(fd, events, max, timeout, NULL);
-	/* A time that nobody took would be too old after the wait. */
+	/* A time that was given and that nobody took would be too old after the
+	 * wait. */
 	clock_give(0);
 	if (!is_short(w))
 		loopwatch_waits(w, clock_now_us());

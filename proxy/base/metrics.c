@@ -17,7 +17,7 @@
 #define PROCS_MOUNT  6
 #define PROCS_NFSACL 3
 
-/* Where the rows of a program start. */
+/* The first row of each program. */
 #define ROW_NFS    0
 #define ROW_MOUNT  (ROW_NFS + PROCS_NFS)
 #define ROW_NFSACL (ROW_MOUNT + PROCS_MOUNT)
@@ -29,9 +29,10 @@ struct row {
 	uint64_t errors;
 	uint64_t bytes_in;
 	uint64_t bytes_out;
-	uint64_t at_once;    /* calls that were answered at once */
-	uint64_t at_once_us; /* what the last of them took that was timed */
-	uint64_t like_it;    /* calls since then; not in `latency` yet */
+	uint64_t at_once; /* calls that were answered at once */
+	/* Microseconds that the last of them took which was timed. */
+	uint64_t at_once_us;
+	uint64_t like_it;         /* calls since then; not in `latency` yet */
 	struct histogram latency; /* of all calls */
 };
 

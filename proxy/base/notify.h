@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Telling systemd how far the daemon is (sd_notify(3)), and having it keep
+ * Tells systemd how far the daemon is (sd_notify(3)), and has it keep
  * descriptors for the next one; does nothing where the daemon was built without
  * libsystemd or started by somebody else.
  */

@@ -28,7 +28,8 @@ enum {
 	SRVCLOCK_GAP_US = 1000000,
 };
 
-/* `stamp_ns` was shown by a reply that was there at `us`, by our clock. */
+/* The ctime `stamp_ns` was shown by a reply that was there at `us`, by our
+ * clock. */
 struct srvclock_moment {
 	uint64_t stamp_ns;
 	uint64_t us;
@@ -38,7 +39,7 @@ struct srvclock_moment {
 struct srvclock {
 	/* From the first to the last, both members rise. */
 	struct srvclock_moment shown[SRVCLOCK_MOMENTS];
-	/* Of all that were shown, the one that puts the server's clock
+	/* The moment, of all that were shown, that puts the server's clock
 	 * furthest ahead of ours. */
 	struct srvclock_moment ahead;
 	/* How many of `shown` there are. */
@@ -49,9 +50,9 @@ struct srvclock {
 /* Notes that a reply which came at `now_us` showed an object with this ctime.
  */
 void srvclock_show(struct srvclock *sc, uint64_t stamp_ns, uint64_t now_us);
-/* Whether an object that has this ctime in the answer to a call that was sent
- * at `sent_us` can change no more without another one: the server's clock was
- * more than `grain_us` past it before the call was sent. */
+/* Whether an object can change no more without getting another ctime, if it has
+ * this one in the answer to a call that was sent at `sent_us`: the server's
+ * clock was more than `grain_us` past it before the call was sent. */
 bool srvclock_past(const struct srvclock *sc, uint64_t stamp_ns,
     uint64_t grain_us, uint64_t sent_us);
 /* Whether a change shows that the clock went back: an object had the ctime

@@ -27,15 +27,16 @@
 #include "base/log.h"
 #include "base/statefile.h"
 
-/* A file of one line: what it is to hold, and the job that writes it. */
+/* A file of one line: the line that it is to hold, and the job that writes it.
+ */
 struct line {
 	struct iopool_job job;
 	SLIST_ENTRY(line) link;
 	struct statedir *sd;
 	char *server;
 	const char *file;
-	char *next;    /* what is to be written next; NULL: nothing */
-	char *writing; /* what the job writes; NULL: it does not run */
+	char *next;    /* the line to be written next; NULL: none */
+	char *writing; /* the line that the job writes; NULL: it does not run */
 	int error;
 	struct log_limit warned;
 };
@@ -188,8 +189,8 @@ void statedir_free(struct statedir *sd)
 	free(sd);
 }
 
-/* Whether the lock is on what is there now: another disk may have been mounted
- * over it since. */
+/* Whether the lock is on the directory that is there now: another disk may have
+ * been mounted over it since. */
 static bool still_locked(const struct statedir *sd)
 {
 	struct stat a, b;

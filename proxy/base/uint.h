@@ -30,8 +30,8 @@ static inline uint64_t minus_u64(uint64_t a, uint64_t b)
 	return a > b ? a - b : 0;
 }
 
-/* The `type` whose member `member` is at `part`. Also of a const part, since
- * who has the part may have the whole. */
+/* Returns the `type` whose member `member` is at `part`; not const even for a
+ * const part, since whoever has the part may have the whole. */
 #define container_of(part, type, member)                                       \
 	((type *)((char *)(part)-offsetof(type, member)))
 

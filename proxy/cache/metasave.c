@@ -32,11 +32,13 @@ enum {
 	 * that no more than BYTES_PER_S are written on the average. */
 	INTERVAL_US = 2000000,
 	BYTES_PER_S = 4 << 20,
-	/* Packed in one turn of the loop: about half a millisecond. */
+	/* The bytes that are packed in one turn of the loop: half a
+	 * millisecond's work. */
 	SLICE_BYTES = 128 << 10,
-	/* Handed to the disk at a time. */
+	/* The bytes that are handed to the disk at a time. */
 	WRITE_BYTES = 1 << 20,
-	/* Loaded in one turn: about half a millisecond. */
+	/* The records that are loaded in one turn: half a millisecond's work.
+	 */
 	LOAD_RECORDS = 512,
 };
 
@@ -80,7 +82,7 @@ static int finish_file(struct metasave *ms)
 
 	if (rc == 0)
 		rc = statefile_commit(&ms->file);
-	/* The loop looks when the job is done. */
+	/* The loop looks at this only when the job is done. */
 	if (rc == 0)
 		ms->saved_sum = sum;
 	return rc;

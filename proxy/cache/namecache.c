@@ -258,8 +258,8 @@ bool namecache_each(struct namecache *nc, size_t bucket,
 
 	if (bucket >= nc->names.n)
 		return false;
-	/* Names lie anywhere in memory, and a walk spends its time waiting
-	 * for it: fetch the next buckets ahead. */
+	/* Names lie anywhere in memory, and a walk spends its time waiting for
+	 * them, so the next buckets are fetched ahead. */
 	if (bucket + AHEAD < nc->names.n && nc->names.buckets[bucket + AHEAD])
 		__builtin_prefetch(
 		    slab_ptr(nc->slab, nc->names.buckets[bucket + AHEAD]));

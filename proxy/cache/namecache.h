@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Names of one server's directories, absent ones too: (directory, name) to
- * node. A name counts for its directory's generation only; "." and ".." are
- * not kept, since the one needs no asking and the other is not bound to the
- * directory's version.
+ * Maps names of one server's directories, absent ones too, to nodes:
+ * (directory, name) to node. A name counts for its directory's generation only;
+ * "." and ".." are not kept, since the one needs no asking and the other is not
+ * bound to the directory's version.
  */
 #ifndef FOREFETCH_NAMECACHE_H
 #define FOREFETCH_NAMECACHE_H
