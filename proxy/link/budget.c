@@ -22,8 +22,9 @@
 
 /*
  * Speculation is silent for two round trips when the window has been at its
- * least for so long, or when every reply has stood behind others for as long as
- * linkest keeps a base round trip: see budget_probe().
+ * least for CROWDED_US, or when every reply has stood behind others for
+ * ALONE_US, which is longer than linkest keeps a base round trip: see
+ * budget_probe().
  */
 #define CROWDED_US UINT64_C(1000000)
 #define ALONE_US   UINT64_C(10000000)

@@ -21,7 +21,7 @@
 #define BASE_BUCKET_US SECOND_US
 
 /* After so much silence new samples replace the estimates: the host may be on
- * another network. As long as the base's window. */
+ * another network. It is longer than the base's window. */
 #define IDLE_US (10 * SECOND_US)
 
 /* The size of a call of our own (linkest_unit_bytes()) is a multiple of a page;

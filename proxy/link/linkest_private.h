@@ -20,10 +20,10 @@
 enum { SEGMENT_BYTES = 1448, SEGMENT_HEADER_BYTES = 66 };
 
 /*
- * Windowed filters, as BBR has them: the base is the least round trip of some
- * ten seconds, the rate the greatest sample of the last 1.5 s in which the
- * link was busy. A bucket ends only when there is something to put into the
- * next one, so idle time does not count.
+ * Windowed filters, as BBR has them: the base is the least round trip of the
+ * last BASE_BUCKETS seconds, the rate the greatest sample of the last 1.5 s in
+ * which the link was busy. A bucket ends only when there is something to put
+ * into the next one, so idle time does not count.
  */
 enum { BASE_BUCKETS = 6, RATE_BUCKETS = 3, BURSTS = 3 };
 
