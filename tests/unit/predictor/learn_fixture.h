@@ -29,14 +29,9 @@ static inline void world_end(struct world *w)
 	predictor_free(w->p);
 }
 
-/* It is there until the test is over. */
-static inline struct world *world_new(size_t budget_bytes)
+static inline void world_open(struct world *w)
 {
-	struct world *w = AFTER(free, calloc(1, sizeof(*w)));
-
-	assert_non_null(w);
-	world_begin(w, budget_bytes);
-	return AFTER(world_end, w);
+	world_begin(w, 0);
 }
 
 /* One read of `latency` at the present time, in directory `dir`. */

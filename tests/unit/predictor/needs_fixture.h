@@ -46,14 +46,9 @@ static inline void world_end(struct world *w)
 	predictor_free(w->p);
 }
 
-/* It is there until the test is over. */
-static inline struct world *world_new(const struct predictor_options *opt)
+static inline void world_open(struct world *w)
 {
-	struct world *w = AFTER(free, calloc(1, sizeof(*w)));
-
-	assert_non_null(w);
-	world_begin(w, opt);
-	return AFTER(world_end, w);
+	world_begin(w, NULL);
 }
 
 /* A call of a process that waits 10 ms for its reply and thinks for 0.2. */

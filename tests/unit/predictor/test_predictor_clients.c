@@ -87,14 +87,17 @@ TEST(test_hundred_jobs_at_a_time)
 	world_end(&w);
 }
 
+FIXTURE(struct world, world_open, world_end);
+
 /* One client makes calls that wait, each of which seems to be of another
  * program, until there is no room for more streams. */
-TEST(test_one_takes_no_stream_of_others)
+TEST(test_one_takes_no_stream_of_others, struct world *w)
 {
 	enum { OTHERS = 8, GREEDY = 50 };
-	struct world *w = world_new(SMALL);
 	uint64_t made;
 
+	world_end(w);
+	world_begin(w, SMALL);
 	for (unsigned c = 0; c < OTHERS; c++)
 		client_reads(w, c, file_of(c, 0), MS);
 	for (unsigned i = 0; i < 200; i++)
@@ -119,11 +122,12 @@ static unsigned streams_of(const struct world *w, unsigned client)
 
 /* Clients that went away leave their room to those who come: nobody who is
  * there has to, though it came before them and has most. */
-TEST(test_room_of_those_who_left)
+TEST(test_room_of_those_who_left, struct world *w)
 {
 	enum { LEFT = 12, BUSY = 50, ITS = STREAMS - LEFT };
-	struct world *w = world_new(SMALL);
 
+	world_end(w);
+	world_begin(w, SMALL);
 	/* Calls that take long, each of which seems to be of a program. */
 	for (unsigned i = 0; i < ITS; i++)
 		client_reads(w, BUSY, file_of(BUSY, 7 * i), 90000 * MS);

@@ -48,11 +48,12 @@ static struct predictor_stats stats(const struct world *w)
 	return st;
 }
 
+FIXTURE(struct world, world_open, world_end);
+
 /* What was fetched in vain again and again is not told any more, until it
  * is of use once. */
-TEST(test_unused)
+TEST(test_unused, struct world *w)
 {
-	struct world *w = world_new(0);
 	float before, after;
 
 	for (int i = 0; i < 4; i++)
@@ -79,9 +80,8 @@ TEST(test_unused)
 
 /* What the caller did not fetch is told again, when it is nearer; so is what
  * did not fit into the answer. */
-TEST(test_dropped)
+TEST(test_dropped, struct world *w)
 {
-	struct world *w = world_new(0);
 	unsigned first = 0, again = 0;
 	uint32_t lead = 0;
 
@@ -106,9 +106,8 @@ TEST(test_dropped)
 }
 
 /* Three at a time: they all come, the nearest first. */
-TEST(test_few_at_a_time)
+TEST(test_few_at_a_time, struct world *w)
 {
-	struct world *w = world_new(0);
 	bool told[200] = {false};
 
 	for (int i = 0; i < 4; i++)
@@ -146,9 +145,8 @@ static uint32_t lead_max(struct world *w)
 }
 
 /* Fetches that come late are asked for earlier. */
-TEST(test_late)
+TEST(test_late, struct world *w)
 {
-	struct world *w = world_new(0);
 	uint32_t before;
 
 	for (int i = 0; i < 4; i++)
@@ -197,10 +195,10 @@ static void scan(struct world *w, uint64_t first, uint64_t dirs)
 }
 
 /* A walk is counted, and does not drive out what was learned. */
-TEST(test_scan)
+TEST(test_scan, struct world *w)
 {
-	struct world *w = world_new(4 << 20);
-
+	world_end(w);
+	world_begin(w, 4 << 20);
 	for (int i = 0; i < 4; i++)
 		run_of(w, 100, 60);
 	assert_int_equal(stats(w).scans_guarded, 0);
@@ -211,10 +209,8 @@ TEST(test_scan)
 }
 
 /* A job that changes for good: after some runs the new way alone is told. */
-TEST(test_ageing)
+TEST(test_ageing, struct world *w)
 {
-	struct world *w = world_new(0);
-
 	for (int i = 0; i < 8; i++)
 		run_of(w, 100, 20);
 	for (int i = 0; i < 8; i++) {
@@ -238,10 +234,9 @@ static void assert_extent(const struct predictor_extent *e, uint64_t offset,
 
 /* The head, a part in the middle, the index at the end: as a database or
  * an archive is opened. */
-TEST(test_extents)
+TEST(test_extents, struct world *w)
 {
 	struct predictor_extent e[8];
-	struct world *w = world_new(0);
 
 	for (int run = 0; run < 3; run++) {
 		read_at(w, 50, 0, 4096);

@@ -20,10 +20,11 @@ static void run_of(struct world *w, uint64_t first, uint64_t n)
 	pause_run(w);
 }
 
+FIXTURE(struct world, world_open, world_end);
+
 /* After three runs, the first object foretells those behind it. */
-TEST(test_trail)
+TEST(test_trail, struct world *w)
 {
-	struct world *w = world_new(0);
 	unsigned foretold_ahead = 0;
 
 	for (int i = 0; i < 3; i++)
@@ -41,12 +42,11 @@ TEST(test_trail)
 
 /* A run that leaves its trail for good: what was ahead in it is taken back,
  * once, and told again when the run comes back to it. */
-TEST(test_withdrawn)
+TEST(test_withdrawn, struct world *w)
 {
 	uint64_t gone[64];
 	bool taken[60] = {false};
 	unsigned ntaken = 0, again = 0;
-	struct world *w = world_new(0);
 
 	for (int i = 0; i < 3; i++)
 		run_of(w, 1000, 60);
@@ -73,10 +73,8 @@ TEST(test_withdrawn)
 }
 
 /* By falling probability, within 0 and 1, none of what the run has had. */
-TEST(test_order)
+TEST(test_order, struct world *w)
 {
-	struct world *w = world_new(0);
-
 	for (int i = 0; i < 4; i++)
 		run_of(w, 1000, 60);
 	for (uint64_t i = 0; i < 60; i++) {
@@ -95,9 +93,8 @@ TEST(test_order)
  * the other one's reply is out. They are told apart, so each gets a trail
  * that is free of the other.
  */
-TEST(test_streams)
+TEST(test_streams, struct world *w)
 {
-	struct world *w = world_new(0);
 	struct predictor_stats st;
 
 	for (uint64_t i = 0; i < 50; i++) {
@@ -118,9 +115,8 @@ TEST(test_streams)
 
 /* Readahead and threads: a few calls that do not wait make no new stream
  * where the trail says whose they are. */
-TEST(test_streams_overlap)
+TEST(test_streams_overlap, struct world *w)
 {
-	struct world *w = world_new(0);
 	struct predictor_stats st;
 
 	for (int i = 0; i < 3; i++)
@@ -165,9 +161,8 @@ static void list_dir(struct world *w, uint64_t dir, uint64_t first, uint32_t n)
 }
 
 /* A walk in the order of names: what was never seen is foretold. */
-TEST(test_scan)
+TEST(test_scan, struct world *w)
 {
-	struct world *w = world_new(0);
 	unsigned told = 0;
 
 	for (uint64_t d = 1; d <= 20; d++) {
@@ -184,9 +179,8 @@ TEST(test_scan)
 
 /* Random access to a large directory: nothing to be told with confidence,
  * once it was tried for a while. */
-TEST(test_scan_guard)
+TEST(test_scan_guard, struct world *w)
 {
-	struct world *w = world_new(0);
 	unsigned told = 0;
 	uint32_t x = 1;
 
@@ -203,10 +197,8 @@ TEST(test_scan_guard)
 
 /* An editor saves by rename: a new handle under the old name has the old
  * one's history. */
-TEST(test_new_handle)
+TEST(test_new_handle, struct world *w)
 {
-	struct world *w = world_new(0);
-
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
 			see_at(w, 100 + i, 9, 10 * MS, false);
@@ -223,10 +215,8 @@ TEST(test_new_handle)
 	assert_false(foretold(w, 105, 0));
 }
 
-TEST(test_forget)
+TEST(test_forget, struct world *w)
 {
-	struct world *w = world_new(0);
-
 	for (int i = 0; i < 3; i++)
 		run_of(w, 1000, 20);
 	predictor_forget(w->p, 1003);
@@ -237,13 +227,14 @@ TEST(test_forget)
 }
 
 /* More objects than fit, for long: the budget is kept, nothing breaks. */
-TEST(test_budget)
+TEST(test_budget, struct world *w)
 {
 	enum { BUDGET = 2 << 20 };
-	struct world *w = world_new(BUDGET);
 	struct predictor_stats st;
 	uint64_t x = 1;
 
+	world_end(w);
+	world_begin(w, BUDGET);
 	for (int i = 0; i < 300000; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		see_at(
@@ -309,9 +300,8 @@ static void short_run(struct world *w, uint64_t first, uint64_t n)
 
 /* Two runs of one process that always follow each other, with a pause
  * between them: what comes behind it is not asked for before. */
-TEST(test_pause)
+TEST(test_pause, struct world *w)
 {
-	struct world *w = world_new(0);
 	struct predictor_stats st;
 
 	predictor_set_lead(w->p, 60 * MS);

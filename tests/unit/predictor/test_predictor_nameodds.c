@@ -80,11 +80,11 @@ static const struct file package[] = {{"LICENSE", false}, {"README.md", false},
     {"index.js", false}, {"lib", true}, {"package.json", false},
     {"test", true}};
 
-/* The very first use of all: what is shipped knows the names. */
-TEST(test_common_names)
-{
-	struct world *w = world_new(0);
+FIXTURE(struct world, world_open, world_end);
 
+/* The very first use of all: what is shipped knows the names. */
+TEST(test_common_names, struct world *w)
+{
 	list(w, 1, package, 6);
 	use(w, 1, "package.json");
 	assert_true(told(w, 1, "index.js") > 0.3f);
@@ -94,11 +94,10 @@ TEST(test_common_names)
 
 /* What is in a directory that is likely to be entered is told, too; if its
  * listing is not known, that comes first. */
-TEST(test_below)
+TEST(test_below, struct world *w)
 {
 	static const struct file lib[] = {
 	    {"index.js", false}, {"index.js.map", false}, {"util.js", false}};
-	struct world *w = world_new(0);
 	uint8_t needs = 0;
 	uint64_t below = object(1, "lib");
 
@@ -117,12 +116,11 @@ TEST(test_below)
 
 /* Names that nobody shipped: what one directory was used for holds in the
  * next. */
-TEST(test_learned)
+TEST(test_learned, struct world *w)
 {
 	static const struct file files[] = {{"agenda.zz", false},
 	    {"begin.zz", false}, {"middle.yy", false}, {"never.zz", false},
 	    {"tail.zz", false}, {"unused.yy", false}};
-	struct world *w = world_new(0);
 
 	for (uint64_t dir = 1; dir <= 200; dir++) {
 		list(w, dir, files, 6);

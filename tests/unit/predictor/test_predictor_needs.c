@@ -31,11 +31,11 @@ static uint64_t count_events(const struct world *w)
 	return st.events;
 }
 
-/* Three calls are one access; READs further on are of it too. */
-TEST(test_one_access)
-{
-	struct world *w = world_new(NULL);
+FIXTURE(struct world, world_open, world_end);
 
+/* Three calls are one access; READs further on are of it too. */
+TEST(test_one_access, struct world *w)
+{
 	for (uint64_t i = 0; i < 20; i++)
 		open_and_read(w, 100 + i);
 	assert_int_equal(count_events(w), 20);
@@ -51,10 +51,8 @@ TEST(test_one_access)
 }
 
 /* What the runs before asked for is what is told. */
-TEST(test_needs)
+TEST(test_needs, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++) {
 			if (i % 2)
@@ -75,10 +73,8 @@ TEST(test_needs)
 }
 
 /* An open that nobody foresaw: at its LOOKUP the rest is told. */
-TEST(test_rest_of_access)
+TEST(test_rest_of_access, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	for (int run = 0; run < 3; run++) {
 		open_and_read(w, 100);
 		for (uint64_t i = 0; i < 40; i++)
@@ -92,10 +88,9 @@ TEST(test_rest_of_access)
 }
 
 /* `git status`: LOOKUP and GETATTR of every file, never a READ. */
-TEST(test_attributes_only)
+TEST(test_attributes_only, struct world *w)
 {
 	enum { FILES = 2000 };
-	struct world *w = world_new(NULL);
 	unsigned foretold = 0;
 
 	for (int run = 0; run < 3; run++) {
@@ -177,10 +172,8 @@ TEST(test_walk_unseen)
 
 /* A place in a longer listing means nothing in a shorter one: the sanitizers
  * judge. */
-TEST(test_listing_that_shrank)
+TEST(test_listing_that_shrank, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	list_dir(w, 1, 100, 40, false);
 	for (uint64_t f = 100; f < 120; f++)
 		named(w, PREDICTOR_LOOKUP, f, 1, false);
@@ -190,10 +183,9 @@ TEST(test_listing_that_shrank)
 }
 
 /* A walk asks for the listings of the directories that come next. */
-TEST(test_walk_listings)
+TEST(test_walk_listings, struct world *w)
 {
 	unsigned wanted = 0;
-	struct world *w = world_new(NULL);
 
 	list_dir(w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 140; d++) {
@@ -215,10 +207,9 @@ static void list_package(struct world *w, uint64_t dir)
 
 /* The same name in every directory, of which none was seen before: after a
  * few of them the next are told. Directories that are not listed are. */
-TEST(test_analogy)
+TEST(test_analogy, struct world *w)
 {
 	unsigned foretold = 0, wanted = 0;
-	struct world *w = world_new(NULL);
 
 	list_dir(w, 1, 100, 40, true);
 	for (uint64_t d = 100; d < 130; d++)
@@ -244,10 +235,8 @@ TEST(test_analogy)
 
 /* The search path of an interpreter: absent in two directories, found in
  * the third. Names that were absent come with their directory. */
-TEST(test_absent)
+TEST(test_absent, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 15; i++) {
 			named(w, PREDICTOR_ABSENT, 2000 + i, 2, false);
@@ -263,10 +252,8 @@ TEST(test_absent)
 }
 
 /* The name comes to be: what was absent is an object now, and back. */
-TEST(test_absent_no_more)
+TEST(test_absent_no_more, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 10; i++)
 			named(w, PREDICTOR_ABSENT, 2000 + i, 2, false);
@@ -295,13 +282,14 @@ static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 }
 
 /* What uid 10 did, 20 may profit from and 30 may not. */
-TEST(test_wall)
+TEST(test_wall, struct world *w)
 {
 	struct predictor_options opt = {
 	    .may_search = may, .may_search_ctx = &may_calls};
 	struct predictor_stats st;
-	struct world *w = world_new(&opt);
 
+	world_end(w);
+	world_begin(w, &opt);
 	w->uid = 10;
 	for (int run = 0; run < 3; run++) {
 		for (uint64_t i = 0; i < 20; i++)
@@ -323,10 +311,8 @@ TEST(test_wall)
 }
 
 /* Without a check nobody profits from another; listings are walled too. */
-TEST(test_wall_closed)
+TEST(test_wall_closed, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	w->uid = 10;
 	list_dir(w, DIR_KEY, 100, 40, false);
 	for (int run = 0; run < 3; run++) {

@@ -3,10 +3,11 @@
 #include "predictor/needs_fixture.h"
 #include "predictor/store/recent.h"
 
+FIXTURE(struct world, world_open, world_end);
+
 /* Nothing is told within the window after its call, and again after it. */
-TEST(test_recent)
+TEST(test_recent, struct world *w)
 {
-	struct world *w = world_new(NULL);
 	uint64_t last[20] = {0};
 	unsigned again = 0;
 
@@ -51,10 +52,8 @@ static uint64_t told_after_ms(struct world *w, uint64_t step_ms)
 
 /* A reload may change the window, to none and from none, too: then a stream is
  * told of nothing that it has used. */
-TEST(test_recent_is_changed)
+TEST(test_recent_is_changed, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	assert_int_equal(told_after_ms(w, 200), UINT64_MAX / MS);
 	w->recent_ns = 3000 * MS;
 	assert_in_range(told_after_ms(w, 200), 3000, 4000);
@@ -72,8 +71,10 @@ static void tell_both(const uint64_t window_ms[2], uint64_t soonest_ms[2])
 {
 	uint64_t last_ns[2][20] = {{0}},
 		 soonest_ns[2] = {UINT64_MAX, UINT64_MAX};
-	struct world *w = world_new(NULL);
+	ENDS_BY(world_end) struct world world;
+	struct world *w = &world;
 
+	world_begin(w, NULL);
 	for (uint64_t i = 0; i < 2 * 20 * 100; i++) {
 		uint64_t fs = i % 2, at, object = i / 2 % 20;
 
@@ -124,10 +125,8 @@ static uint64_t told_before_ms(struct world *w, uint64_t step_ms)
 }
 
 /* A job that has become slow is told again what was told too long ago. */
-TEST(test_renewed)
+TEST(test_renewed, struct world *w)
 {
-	struct world *w = world_new(NULL);
-
 	w->recent_ns = 1500 * MS;
 	for (int run = 0; run < 5; run++) {
 		(void)told_before_ms(w, 10);
