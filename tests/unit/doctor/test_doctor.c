@@ -118,7 +118,8 @@ TEST(test_stale)
 /* What was sent is what is received; what is cut off is not. */
 TEST(test_send)
 {
-	ENDS_BY(findings_free) struct findings all = {0}, back = {0};
+	ENDS_BY(findings_free) struct findings all = {0};
+	struct findings back = {0};
 	FREED char *data = NULL;
 	size_t len;
 	FILE *to = open_memstream(&data, &len);

@@ -174,7 +174,6 @@ TEST(exports)
 	assert_view(&e.dir, "/src");
 	assert_int_equal(e.raw.len, 4 + 8 + 4);
 	assert_true(mnt3_export_decode(&xdrs, &e, &more) && !more);
-	wire_free(&link);
 }
 
 TEST(empty_mount_lists)
