@@ -16,7 +16,7 @@ static struct unittest_fixture fixtures[TESTS_MAX]; /* of each test */
 static struct unittest_fixture fixture;             /* of those to come */
 static size_t ntests, begun;
 static struct made *made; /* by the test that runs */
-static size_t nmade;
+static size_t nmade, nopened; /* … and before, when its fixture opened */
 
 void *unittest_after(void (*end)(void *), void *x)
 {
@@ -35,25 +35,49 @@ static int set_up_test(void **state)
 		assert_non_null(*state);
 		f->open(*state);
 	}
+	nopened = nmade;
 	return f->set_up ? f->set_up(state) : 0;
+}
+
+static void end_made(size_t but)
+{
+	while (nmade > but) {
+		struct made last = made[--nmade];
+
+		last.end(last.x);
+	}
 }
 
 static int tear_down_test(void **state)
 {
 	const struct unittest_fixture *f = &fixtures[begun - 1];
 
-	while (nmade > 0) {
-		struct made last = made[--nmade];
-
-		last.end(last.x);
-	}
-	free(made);
-	made = NULL;
+	end_made(nopened);
 	if (f->open) {
 		f->close(*state);
 		free(*state);
 	}
+	end_made(0);
+	free(made);
+	made = NULL;
 	return f->tear_down ? f->tear_down(state) : 0;
+}
+
+static void folder_remove(void *folder)
+{
+	char command[64];
+
+	snprintf(command, sizeof(command), "rm -rf %s", (char *)folder);
+	assert_int_equal(system(command), 0);
+	free(folder);
+}
+
+char *unittest_folder(void)
+{
+	char *folder = strdup("/tmp/forefetch-test.XXXXXX");
+
+	assert_non_null(mkdtemp(folder));
+	return AFTER(folder_remove, folder);
 }
 
 void unittest_add(const char *name, CMUnitTestFunction run)

@@ -80,7 +80,8 @@ struct unittest_fixture {
 #define UNITTEST_JOIN(a, b) a##_##b
 
 /* What a test makes, and `end` takes away when the test is over, though it has
- * failed: the latest first. Has the value of `x`. */
+ * failed: the latest first, and what its fixture opened behind the fixture. Has
+ * the value of `x`. */
 #define AFTER(end, x)                                                          \
 	((void)sizeof((end)(x), 0), unittest_after((void (*)(void *))(end), x))
 
@@ -95,6 +96,8 @@ static inline void unittest_free(void *pointer)
 }
 
 void *unittest_after(void (*end)(void *), void *x);
+/* A folder that is empty; it is there until the test is over. */
+char *unittest_folder(void);
 void unittest_add(const char *name, CMUnitTestFunction run);
 void unittest_set_fixture(const struct unittest_fixture *f);
 /* All tests, between these two of the program: how many failed. A program that

@@ -137,17 +137,21 @@ TEST(test_greetings_overlap, struct lies *l)
 
 TEST(test_password, struct lies *l)
 {
-	static char path[] = "/tmp/test_engine.XXXXXX", none[] = "/none/at/all";
-	int fd = mkstemp(path);
+	static char none[] = "/none/at/all";
+	char path[64];
+	FILE *f;
 
+	snprintf(path, sizeof(path), "%s/secret", unittest_folder());
+	f = fopen(path, "w");
+	assert_non_null(f);
 	l->w.farm.password_file = none;
 	lies_begin(l);
 	lies_expect(l, ENGINE_REFUSES, "No such file");
 	l->w.farm.password_file = path;
 	vclock_pass(10 * S);
 	lies_expect(l, ENGINE_REFUSES, "no password in its first line");
-	assert_int_equal(write(fd, "secret\nmore\n", 12), 12);
-	close(fd);
+	assert_true(fputs("secret\nmore\n", f) >= 0);
+	fclose(f);
 	fake_say_text(l->fake, "AUTH", "-WRONGPASS invalid pair\r\n");
 	vclock_pass(20 * S);
 	lies_expect(l, ENGINE_REFUSES, "does not take the password");
@@ -157,7 +161,6 @@ TEST(test_password, struct lies *l)
 	fake_forget(l->fake, "AUTH");
 	vclock_pass(60 * S);
 	lies_expect(l, ENGINE_UP, "");
-	unlink(path);
 }
 
 /* ---- something else ---------------------------------------------------- */

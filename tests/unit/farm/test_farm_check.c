@@ -24,7 +24,7 @@ struct check_world {
 	struct event_base *base;
 	struct farm *farm;
 	struct redis *redis;
-	char dir[32], key_file[64];
+	char key_file[64];
 	char *url;
 	struct config_farm config;
 };
@@ -71,7 +71,7 @@ static struct farm_check *checked(struct check_world *w)
 		if (now_us - begun_us > 60000000)
 			fail_msg("the check does not end");
 	}
-	return c;
+	return AFTER(farm_check_free, c);
 }
 
 /* The only node, and what its keys are. */
@@ -86,13 +86,17 @@ static const struct engine_sample_node *node(
 
 /* ---- worlds ------------------------------------------------------------- */
 
+static void world_open(struct check_world *w)
+{
+	w->base = event_base_new();
+	assert_non_null(w->base);
+}
+
 static void begin(struct check_world *w, const char *url)
 {
 	char err[256];
 
-	(void)strcpy(w->dir, "/tmp/ff-check.XXXXXX");
-	assert_non_null(mkdtemp(w->dir));
-	snprintf(w->key_file, sizeof(w->key_file), "%s/key", w->dir);
+	snprintf(w->key_file, sizeof(w->key_file), "%s/key", unittest_folder());
 	assert_int_equal(seal_make_file(w->key_file), 0);
 	w->url = strdup(url);
 	assert_non_null(w->url);
@@ -105,27 +109,21 @@ static void begin(struct check_world *w, const char *url)
 		fail_msg("%s", err);
 }
 
-static void end(struct check_world *w)
+static void world_close(struct check_world *w)
 {
 	farm_free(w->farm);
 	redis_free(w->redis);
 	event_base_free(w->base);
-	unlink(w->key_file);
-	rmdir(w->dir);
 	free(w->url);
 }
 
-/* False where there is no redis-server. */
-static bool begin_redis(struct check_world *w, const char *const *options)
+/* Ends the test where there is no redis-server. */
+static void begin_redis(struct check_world *w, const char *const *options)
 {
-	*w = (struct check_world){0};
 	if (!redis_installed())
-		return false;
-	w->base = event_base_new();
-	assert_non_null(w->base);
+		skip();
 	w->redis = redis_start(options);
 	begin(w, redis_url(w->redis));
-	return true;
 }
 
 static const char *const as_it_should_be[] = {
@@ -139,26 +137,26 @@ static void own_key(const struct check_world *w, unsigned i, char key[64])
 
 /* ---- checks ------------------------------------------------------------- */
 
-TEST(test_good)
+FIXTURE(struct check_world, world_open, world_close);
+
+TEST(test_good, struct check_world *w)
 {
 	const struct engine_sample_node *n;
 	const struct farm_check_keys *keys;
-	struct check_world w;
 	struct farm_check *c;
 	char key[64];
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
 	for (unsigned i = 0; i < 7; i++) {
-		own_key(&w, i, key);
-		redis_do(w.redis, "SET %s x", key);
+		own_key(w, i, key);
+		redis_do(w->redis, "SET %s x", key);
 	}
-	redis_do(w.redis, "SET %s x", OTHER);
-	redis_do(w.redis, "SET %s x", FOREIGN);
-	redis_do(w.redis, "SET session:4711 x");
-	redis_do(w.redis, "SET %b x", "\0\r\n", (size_t)3);
-	c = checked(&w);
+	redis_do(w->redis, "SET %s x", OTHER);
+	redis_do(w->redis, "SET %s x", FOREIGN);
+	redis_do(w->redis, "SET session:4711 x");
+	redis_do(w->redis, "SET %b x", "\0\r\n", (size_t)3);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_GOOD);
 	assert_true(farm_check_round_trip_us(c) > 0);
 	n = node(c, &keys);
@@ -175,85 +173,69 @@ TEST(test_good)
 	assert_int_equal(keys->foreign, 3);
 	assert_string_equal(farm_check_other(c, 0), "AbC-_9");
 	assert_null(farm_check_other(c, 1));
-	farm_check_free(c);
-	end(&w);
 }
 
 /* Of many keys it looks at some. */
-TEST(test_sample)
+TEST(test_sample, struct check_world *w)
 {
 	const struct farm_check_keys *keys;
 	const struct engine_sample_node *n;
-	struct check_world w;
 	struct farm_check *c;
 	redisReply *r;
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	r = redis_ask(w.redis, "EVAL %s 0",
+	begin_redis(w, as_it_should_be);
+	r = redis_ask(w->redis, "EVAL %s 0",
 	    "for i = 1, 50000 do redis.call('SET', 'app:' .. i, 'x') end");
 	freeReplyObject(r);
-	until(&w, ENGINE_UP);
-	c = checked(&w);
+	until(w, ENGINE_UP);
+	c = checked(w);
 	n = node(c, &keys);
 	assert_int_equal(n->keys, 50000);
 	assert_true(n->sampled >= 1000 && n->sampled < 10000);
 	assert_int_equal(keys->foreign, n->sampled);
-	farm_check_free(c);
-	end(&w);
 }
 
-TEST(test_no_rights)
+TEST(test_no_rights, struct check_world *w)
 {
 	const struct farm_check_keys *keys;
-	struct check_world w;
 	struct farm_check *c;
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	redis_do(w.redis, "SET %s x", OTHER);
-	redis_do(w.redis, "ACL SETUSER default -info -del");
-	until(&w, ENGINE_UP);
-	c = checked(&w);
+	begin_redis(w, as_it_should_be);
+	redis_do(w->redis, "SET %s x", OTHER);
+	redis_do(w->redis, "ACL SETUSER default -info -del");
+	until(w, ENGINE_UP);
+	c = checked(w);
 	/* Nothing of that is needed for the farm itself. */
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_GOOD);
 	assert_non_null(strstr(node(c, &keys)->error, "+info"));
 	assert_string_equal(node(c, &keys)->policy, "");
 	assert_int_equal(keys->others, 1);
-	farm_check_free(c);
-	redis_do(w.redis, "ACL SETUSER default +info -scan");
-	c = checked(&w);
+	redis_do(w->redis, "ACL SETUSER default +info -scan");
+	c = checked(w);
 	assert_non_null(strstr(node(c, &keys)->error, "+scan"));
 	assert_string_equal(node(c, &keys)->policy, "allkeys-lru");
 	assert_int_equal(node(c, &keys)->sampled, 0);
-	farm_check_free(c);
-	end(&w);
 }
 
-TEST(test_full)
+TEST(test_full, struct check_world *w)
 {
 	static const char *const options[] = {
 	    "--maxmemory", "1mb", "--maxmemory-policy", "noeviction", NULL};
 	const struct farm_check_keys *keys;
-	struct check_world w;
 	struct farm_check *c;
 
-	if (!begin_redis(&w, options))
-		skip();
-	redis_do(w.redis, "CONFIG SET maxmemory 1");
-	until(&w, ENGINE_UP);
-	c = checked(&w);
+	begin_redis(w, options);
+	redis_do(w->redis, "CONFIG SET maxmemory 1");
+	until(w, ENGINE_UP);
+	c = checked(w);
 	assert_true(farm_check_trial(c) == FARM_TRIAL_NOT_THERE ||
 		    farm_check_trial(c) == FARM_TRIAL_NOT_SENT);
 	assert_string_equal(node(c, &keys)->policy, "noeviction");
-	farm_check_free(c);
-	end(&w);
 }
 
 /* Each master is looked at, and no replica. */
-TEST(test_cluster)
+TEST(test_cluster, struct check_world *w)
 {
-	struct check_world w = {.base = event_base_new()};
 	const struct engine_sample_node *nodes;
 	const struct farm_check_keys *keys;
 	struct redis *all[REDIS_NODES];
@@ -263,9 +245,11 @@ TEST(test_cluster)
 	if (!redis_installed())
 		skip();
 	redis_cluster_start(all);
-	begin(&w, redis_url(all[0]));
-	until(&w, ENGINE_UP);
-	c = checked(&w);
+	for (size_t i = 0; i < REDIS_NODES; i++)
+		AFTER(redis_free, all[i]);
+	begin(w, redis_url(all[0]));
+	until(w, ENGINE_UP);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_GOOD);
 	n = farm_check_nodes(c, &nodes, &keys);
 	assert_int_equal(n, REDIS_MASTERS);
@@ -275,160 +259,127 @@ TEST(test_cluster)
 		/* The value of the check is gone by now. */
 		assert_int_equal(nodes[i].keys, 0);
 	}
-	farm_check_free(c);
-	farm_free(w.farm);
-	w.farm = NULL;
-	for (size_t i = 0; i < REDIS_NODES; i++)
-		redis_free(all[i]);
-	end(&w);
 }
 
-TEST(test_hung)
+TEST(test_hung, struct check_world *w)
 {
-	struct check_world w;
 	struct farm_check *c;
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
-	redis_stop(w.redis);
-	c = checked(&w);
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
+	redis_stop(w->redis);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_NO_ANSWER);
 	assert_int_equal(farm_check_round_trip_us(c), 0);
-	farm_check_free(c);
-	redis_continue(w.redis);
-	end(&w);
+	redis_continue(w->redis);
 }
 
-TEST(test_down)
+TEST(test_down, struct check_world *w)
 {
 	const struct farm_check_keys *keys;
-	struct check_world w;
 	struct farm_check *c;
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
-	redis_kill(w.redis);
-	until(&w, ENGINE_DOWN);
-	c = checked(&w);
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
+	redis_kill(w->redis);
+	until(w, ENGINE_DOWN);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_NOT_ASKED);
 	assert_string_not_equal(node(c, &keys)->error, "");
-	farm_check_free(c);
-	assert_false(farm_flush(w.farm));
-	end(&w);
+	assert_false(farm_flush(w->farm));
 }
 
 /* Whoever asked goes away at any moment. */
-TEST(test_given_up)
+TEST(test_given_up, struct check_world *w)
 {
-	struct check_world w;
-
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
 	for (unsigned n = 0; n < 40; n++) {
-		struct farm_check *c = farm_check_new(w.farm, clock_now_us());
+		struct farm_check *c = farm_check_new(w->farm, clock_now_us());
 
 		assert_non_null(c);
 		for (unsigned i = 0; i < n; i++) {
 			if (farm_check_step(c, clock_now_us()))
 				break;
-			event_base_loop(w.base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
+			event_base_loop(w->base, EVLOOP_ONCE | EVLOOP_NONBLOCK);
 		}
 		farm_check_free(c);
 	}
-	assert_int_equal(state_of(&w), ENGINE_UP);
-	end(&w);
+	assert_int_equal(state_of(w), ENGINE_UP);
 }
 
-TEST(test_lies)
+TEST(test_lies, struct check_world *w)
 {
-	struct check_world w = {.base = event_base_new()};
-	struct fake_engine *fake = fake_new(w.base);
+	struct fake_engine *fake = AFTER(fake_free, fake_new(w->base));
 	const struct farm_check_keys *keys;
 	struct farm_check *c;
 
-	begin(&w, fake_url(fake));
-	until(&w, ENGINE_UP);
+	begin(w, fake_url(fake));
+	until(w, ENGINE_UP);
 	/* It has nothing, whatever it was given. */
-	c = checked(&w);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_NOT_THERE);
-	farm_check_free(c);
 	fake_say_text(fake, "GET", "$5\r\nhello\r\n");
-	c = checked(&w);
+	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_NOT_THE_SAME);
-	farm_check_free(c);
 	/* What is no answer to INFO and SCAN. */
 	fake_say_text(fake, "INFO", ":1\r\n");
 	fake_say_text(fake, "SCAN", "*2\r\n$1\r\n0\r\n$1\r\nx\r\n");
-	c = checked(&w);
+	c = checked(w);
 	assert_non_null(strstr(node(c, &keys)->error, "INFO"));
 	assert_string_equal(node(c, &keys)->policy, "");
 	assert_int_equal(node(c, &keys)->sampled, 0);
-	farm_check_free(c);
 	/* One who has no end of keys, of which some are none. */
 	fake_say_text(fake, "INFO", "$8\r\ndb7:keys\r\n");
 	fake_say_text(
 	    fake, "SCAN", "*2\r\n$1\r\n7\r\n*2\r\n$1\r\nx\r\n$-1\r\n");
-	c = checked(&w);
+	c = checked(w);
 	assert_string_equal(node(c, &keys)->error, "");
 	assert_int_equal(node(c, &keys)->keys, 0);
 	assert_true(node(c, &keys)->sampled > 0);
 	assert_int_equal(keys->foreign, node(c, &keys)->sampled);
-	farm_check_free(c);
-	farm_free(w.farm);
-	w.farm = NULL;
-	fake_free(fake);
-	end(&w);
 }
 
 /* ---- flush -------------------------------------------------------------- */
 
-TEST(test_flush)
+TEST(test_flush, struct check_world *w)
 {
 	struct farm_flush_status flush;
-	struct check_world w;
 	char key[64];
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
 	for (unsigned i = 0; i < 3000; i++) {
-		own_key(&w, i, key);
-		redis_do(w.redis, "SET %s x", key);
+		own_key(w, i, key);
+		redis_do(w->redis, "SET %s x", key);
 	}
-	redis_do(w.redis, "SET %s x", OTHER);
-	redis_do(w.redis, "SET session:4711 x");
-	assert_true(farm_flush(w.farm));
-	farm_get_flush(w.farm, &flush);
+	redis_do(w->redis, "SET %s x", OTHER);
+	redis_do(w->redis, "SET session:4711 x");
+	assert_true(farm_flush(w->farm));
+	farm_get_flush(w->farm, &flush);
 	assert_true(flush.busy);
-	assert_false(farm_flush(w.farm));
+	assert_false(farm_flush(w->farm));
 	while (flush.busy) {
-		turn(&w);
-		farm_get_flush(w.farm, &flush);
+		turn(w);
+		farm_get_flush(w->farm, &flush);
 	}
 	assert_int_equal(flush.removed, 3000);
 	assert_string_equal(flush.error, "");
-	assert_int_equal(redis_number(w.redis, "DBSIZE"), 2);
-	end(&w);
+	assert_int_equal(redis_number(w->redis, "DBSIZE"), 2);
 }
 
-TEST(test_flush_refused)
+TEST(test_flush_refused, struct check_world *w)
 {
 	struct farm_flush_status flush = {.busy = true};
-	struct check_world w;
 
-	if (!begin_redis(&w, as_it_should_be))
-		skip();
-	until(&w, ENGINE_UP);
-	redis_do(w.redis, "ACL SETUSER default -scan");
-	assert_true(farm_flush(w.farm));
+	begin_redis(w, as_it_should_be);
+	until(w, ENGINE_UP);
+	redis_do(w->redis, "ACL SETUSER default -scan");
+	assert_true(farm_flush(w->farm));
 	while (flush.busy) {
-		turn(&w);
-		farm_get_flush(w.farm, &flush);
+		turn(w);
+		farm_get_flush(w->farm, &flush);
 	}
 	assert_int_equal(flush.removed, 0);
 	assert_non_null(strstr(flush.error, "+scan"));
-	end(&w);
 }

@@ -100,56 +100,52 @@ static enum record_status feed_next(
 	return st;
 }
 
-TEST(one_record)
+FIXTURE(struct feed, feed_open, feed_close);
+
+TEST(one_record, struct feed *f)
 {
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 
-	feed_open(&f);
-	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
-	assert_false(record_reader_partial(f.r));
-	put_record(&f, 1, 128);
-	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_READY);
+	assert_int_equal(record_reader_next(f->r, &rec), RECORD_MORE);
+	assert_false(record_reader_partial(f->r));
+	put_record(f, 1, 128);
+	assert_int_equal(feed_next(f, MIB, &rec), RECORD_READY);
 	check_content(&rec, 1, 128);
-	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
-	assert_false(record_reader_partial(f.r));
-	assert_int_equal(record_reader_moved_bytes(f.r), 0);
+	assert_int_equal(record_reader_next(f->r, &rec), RECORD_MORE);
+	assert_false(record_reader_partial(f->r));
+	assert_int_equal(record_reader_moved_bytes(f->r), 0);
 }
 
-TEST(many_records_in_one_piece)
+TEST(many_records_in_one_piece, struct feed *f)
 {
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 
-	feed_open(&f);
 	for (size_t n = 0; n < 200; n++)
-		put_record(&f, n, 4 * n);
+		put_record(f, n, 4 * n);
 	for (size_t n = 0; n < 200; n++) {
-		assert_int_equal(feed_next(&f, MIB, &rec), RECORD_READY);
+		assert_int_equal(feed_next(f, MIB, &rec), RECORD_READY);
 		check_content(&rec, n, 4 * n);
 	}
-	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_MORE);
+	assert_int_equal(feed_next(f, MIB, &rec), RECORD_MORE);
 }
 
-TEST(byte_by_byte)
+TEST(byte_by_byte, struct feed *f)
 {
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 
-	feed_open(&f);
 	for (size_t n = 0; n < 20; n++)
-		put_record(&f, n, 40 * n);
+		put_record(f, n, 40 * n);
 	for (size_t n = 0; n < 20; n++) {
-		assert_int_equal(feed_next(&f, 1, &rec), RECORD_READY);
+		assert_int_equal(feed_next(f, 1, &rec), RECORD_READY);
 		check_content(&rec, n, 40 * n);
-		assert_false(record_reader_partial(f.r));
+		assert_false(record_reader_partial(f->r));
 	}
 	/* Each record ended with its buffer empty: nothing to move. */
-	assert_int_equal(record_reader_moved_bytes(f.r), 0);
-	put_record(&f, 20, 8);
-	feed_recv(&f, 1);
-	assert_int_equal(record_reader_next(f.r, &rec), RECORD_MORE);
-	assert_true(record_reader_partial(f.r));
+	assert_int_equal(record_reader_moved_bytes(f->r), 0);
+	put_record(f, 20, 8);
+	feed_recv(f, 1);
+	assert_int_equal(record_reader_next(f->r, &rec), RECORD_MORE);
+	assert_true(record_reader_partial(f->r));
 }
 
 static void fragments_of(size_t count, size_t len, size_t step)
@@ -191,17 +187,15 @@ TEST(fragments)
 	fragments_of(16, 60000, 9999);
 }
 
-TEST(a_second_fragment_is_moved)
+TEST(a_second_fragment_is_moved, struct feed *f)
 {
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 
-	feed_open(&f);
-	put_fragment(&f, 0, 0, 100, false);
-	put_fragment(&f, 0, 100, 60, true);
-	assert_int_equal(feed_next(&f, MIB, &rec), RECORD_READY);
+	put_fragment(f, 0, 0, 100, false);
+	put_fragment(f, 0, 100, 60, true);
+	assert_int_equal(feed_next(f, MIB, &rec), RECORD_READY);
 	check_content(&rec, 0, 160);
-	assert_int_equal(record_reader_moved_bytes(f.r), 60);
+	assert_int_equal(record_reader_moved_bytes(f->r), 60);
 }
 
 TEST(empty_fragments_between)
@@ -263,16 +257,14 @@ TEST(too_long)
 	assert_int_equal(claim(4, 0x7fffffff), RECORD_TOO_LONG);
 }
 
-TEST(longest_record)
+TEST(longest_record, struct feed *f)
 {
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 
-	feed_open(&f);
 	for (size_t n = 0; n < 3; n++)
-		put_record(&f, n, RECORD_BYTES_MAX);
+		put_record(f, n, RECORD_BYTES_MAX);
 	for (size_t n = 0; n < 3; n++) {
-		assert_int_equal(feed_next(&f, 70000, &rec), RECORD_READY);
+		assert_int_equal(feed_next(f, 70000, &rec), RECORD_READY);
 		check_content(&rec, n, RECORD_BYTES_MAX);
 	}
 }
@@ -349,20 +341,18 @@ TEST(large_records_are_hardly_moved)
 	}
 }
 
-TEST(small_after_large_shares_a_buffer)
+TEST(small_after_large_shares_a_buffer, struct feed *f)
 {
 	struct rbuf *buf = NULL;
 	struct record rec;
-	ENDS_BY(feed_close) struct feed f;
 	unsigned changes = 0;
 
-	feed_open(&f);
-	put_record(&f, 0, MIB);
+	put_record(f, 0, MIB);
 	for (size_t n = 1; n <= 100; n++)
-		put_record(&f, n, 200);
-	assert_int_equal(feed_next(&f, 65536, &rec), RECORD_READY);
+		put_record(f, n, 200);
+	assert_int_equal(feed_next(f, 65536, &rec), RECORD_READY);
 	for (size_t n = 1; n <= 100; n++) {
-		assert_int_equal(feed_next(&f, 65536, &rec), RECORD_READY);
+		assert_int_equal(feed_next(f, 65536, &rec), RECORD_READY);
 		check_content(&rec, n, 200);
 		changes += buf != rec.buf;
 		buf = rec.buf;
@@ -370,24 +360,21 @@ TEST(small_after_large_shares_a_buffer)
 	assert_true(changes <= 3);
 }
 
-TEST(a_reference_keeps_the_bytes)
+TEST(a_reference_keeps_the_bytes, struct feed *f)
 {
 	struct record kept, rec;
-	struct feed f;
 
-	feed_open(&f);
-	put_record(&f, 0, 4000);
+	put_record(f, 0, 4000);
 	for (size_t n = 1; n <= 600; n++)
-		put_record(&f, n, 4 * n);
-	put_record(&f, 601, MIB);
-	put_record(&f, 602, 400);
-	assert_int_equal(feed_next(&f, 5000, &kept), RECORD_READY);
+		put_record(f, n, 4 * n);
+	put_record(f, 601, MIB);
+	put_record(f, 602, 400);
+	assert_int_equal(feed_next(f, 5000, &kept), RECORD_READY);
 	rbuf_ref(kept.buf);
 	for (size_t n = 1; n <= 602; n++)
-		assert_int_equal(feed_next(&f, 5000, &rec), RECORD_READY);
+		assert_int_equal(feed_next(f, 5000, &rec), RECORD_READY);
 	check_content(&kept, 0, 4000);
 	/* It outlives the reader and the pool. */
-	feed_close(&f);
 	check_content(&kept, 0, 4000);
 	rbuf_unref(kept.buf);
 }
