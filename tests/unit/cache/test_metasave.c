@@ -20,7 +20,7 @@ struct world {
 	struct metrics *metrics;
 	struct caches *caches;
 	struct config_server config;
-	char dir[32];
+	const char *dir;
 	char path[64];
 	uint32_t cred;
 };
@@ -41,8 +41,7 @@ static void setup(struct world *w)
 		.attr_timeout_us = 3 * S,
 		.negative_timeout_us = 3 * S,
 		.grant_timeout_us = UINT64_C(3600) * S};
-	snprintf(w->dir, sizeof(w->dir), "/tmp/ff-meta-XXXXXX");
-	assert_non_null(mkdtemp(w->dir));
+	w->dir = unittest_folder();
 	snprintf(w->path, sizeof(w->path), "%s/names", w->dir);
 	w->base = event_base_new();
 	w->pool = iopool_new(w->base, 2);
@@ -52,14 +51,10 @@ static void setup(struct world *w)
 
 static void teardown(struct world *w)
 {
-	char cmd[64];
-
 	caches_free(w->caches);
 	iopool_free(w->pool);
 	event_base_free(w->base);
 	metrics_free(w->metrics);
-	snprintf(cmd, sizeof(cmd), "rm -rf %s", w->dir);
-	assert_int_equal(system(cmd), 0);
 }
 
 static struct metasave *saver(struct world *w)

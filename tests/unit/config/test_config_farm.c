@@ -339,12 +339,12 @@ static void put(const char *path, const char *text)
 /* It may stand in any file; messages name that one. */
 TEST(test_files)
 {
-	char dir[] = "/tmp/test_config_farm.XXXXXX", want[CONFIG_ERR_MAX];
+	const char *dir = unittest_folder();
+	char want[CONFIG_ERR_MAX];
 	char own[64], file[64], more[96], err[CONFIG_ERR_MAX] = "";
 	const struct config_source source = {.file = file};
 	struct config *cfg;
 
-	assert_non_null(mkdtemp(dir));
 	snprintf(own, sizeof(own), "%s/f.d", dir);
 	snprintf(file, sizeof(file), "%s/f.conf", dir);
 	snprintf(more, sizeof(more), "%s/farm.conf", own);
@@ -370,8 +370,4 @@ TEST(test_files)
 	    "%s:2: [farm]: duplicate section; the first is at %s:1", more,
 	    file);
 	assert_string_equal(err, want);
-	unlink(more);
-	unlink(file);
-	rmdir(own);
-	rmdir(dir);
 }

@@ -13,7 +13,7 @@
 	"[server " name "]\naddress = " name "\nlisten = 127.0.0.1:" port "\n"
 
 struct place {
-	char dir[64];
+	const char *dir;
 	char file[96];
 	char run_dir[96];
 	char err[8192];
@@ -41,9 +41,7 @@ static void put(const struct place *p, const char *name, const char *text)
 
 static void set_up(struct place *p)
 {
-	assert_non_null(p);
-	strcpy(p->dir, "/tmp/test_config_files.XXXXXX");
-	assert_non_null(mkdtemp(p->dir));
+	p->dir = unittest_folder();
 	snprintf(p->file, sizeof(p->file), "%s/ff.conf", p->dir);
 	snprintf(p->run_dir, sizeof(p->run_dir), "%s/run", p->dir);
 	assert_int_equal(mkdir(in(p, "ff.d"), 0755), 0);
@@ -54,11 +52,7 @@ static void set_up(struct place *p)
 
 static void tear_down(struct place *p)
 {
-	char command[128];
-
 	config_free(p->config);
-	snprintf(command, sizeof(command), "rm -rf %s", p->dir);
-	assert_int_equal(system(command), 0);
 }
 
 /* The names of its servers; the former one is compared and freed. */

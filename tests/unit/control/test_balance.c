@@ -170,10 +170,10 @@ static void spoil(const char *path)
 
 TEST(test_restarts)
 {
-	char dir[] = "/tmp/forefetch-balance.XXXXXX", path[64], cmd[64];
+	const char *dir = unittest_folder();
+	char path[64];
 	struct run r;
 
-	assert_non_null(mkdtemp(dir));
 	run_begin(&r, dir, true);
 	work(&r, 10);
 	assert_all(&r, 10);
@@ -204,6 +204,4 @@ TEST(test_restarts)
 	run_begin(&r, dir, true);
 	assert_all(&r, 2);
 	run_end(&r);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
-	assert_int_equal(system(cmd), 0);
 }

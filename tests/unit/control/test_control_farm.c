@@ -24,7 +24,7 @@ struct farm_fixture {
 	struct event_base *base;
 	struct fake_engine *fake;
 	struct farm *farm;
-	char dir[32], key_file[64];
+	char key_file[64];
 	char *url;
 	struct config_farm config;
 };
@@ -51,9 +51,8 @@ static void set_up(struct farm_fixture *fx)
 
 	fx->base = event_base_new();
 	fx->fake = fake_new(fx->base);
-	(void)strcpy(fx->dir, "/tmp/ff-farm.XXXXXX");
-	assert_non_null(mkdtemp(fx->dir));
-	snprintf(fx->key_file, sizeof(fx->key_file), "%s/key", fx->dir);
+	snprintf(
+	    fx->key_file, sizeof(fx->key_file), "%s/key", unittest_folder());
 	assert_int_equal(seal_make_file(fx->key_file), 0);
 	fx->url = strdup(fake_url(fx->fake));
 	fx->config = (struct config_farm){.engine = {.list = &fx->url, .n = 1},
@@ -75,8 +74,6 @@ static void tear_down(struct farm_fixture *fx)
 	farm_free(fx->farm);
 	fake_free(fx->fake);
 	event_base_free(fx->base);
-	unlink(fx->key_file);
-	rmdir(fx->dir);
 	free(fx->url);
 }
 

@@ -7,7 +7,14 @@
 
 enum { SOMEBODY = 1000, DAEMON = 999 };
 
-static char dir[] = "/tmp/ctl_socket.XXXXXX";
+static const char *dir;
+
+static int set_up(void **state)
+{
+	(void)state;
+	dir = unittest_folder();
+	return chmod(dir, 0755);
+}
 
 /* DIR/NAME of that owner and mode; a directory if it ends in a slash. */
 static const char *make(const char *name, uid_t owner, mode_t mode)
@@ -31,11 +38,12 @@ static const char *make(const char *name, uid_t owner, mode_t mode)
 	return path;
 }
 
+FIXTURE_OF_STATE(set_up, NULL);
+
 TEST(test_safe)
 {
 	if (geteuid() != 0)
 		skip();
-	assert_int_equal(chmod(dir, 0755), 0);
 	assert_true(ctl_socket_is_safe(make("of-root", 0, 0666)));
 	assert_true(ctl_socket_is_safe("/nowhere/there/is/one"));
 	make("daemon/", DAEMON, 0755);
@@ -72,21 +80,13 @@ TEST(test_environment)
 	unsetenv("FOREFETCH_SOCKET");
 	assert_string_equal(ctl_socket_path(), "/run/forefetch/control.sock");
 	snprintf(path, sizeof(path), "%s/home/sock", dir);
+	if (geteuid() == 0) {
+		make("home/", SOMEBODY, 0755);
+		make("home/sock", 0, 0666);
+	}
 	setenv("FOREFETCH_SOCKET", path, 1);
 	assert_string_equal(ctl_socket_path(),
 	    geteuid() == 0 ? "/run/forefetch/control.sock" : path);
 	setenv("FOREFETCH_SOCKET", "/nowhere/sock", 1);
 	assert_string_equal(ctl_socket_path(), "/nowhere/sock");
-}
-
-int main(void)
-{
-	char command[64];
-	int failed;
-
-	if (!mkdtemp(dir))
-		return EXIT_FAILURE;
-	failed = unittest_run(NULL, NULL);
-	snprintf(command, sizeof(command), "rm -r %s", dir);
-	return system(command) == 0 ? failed : EXIT_FAILURE;
 }

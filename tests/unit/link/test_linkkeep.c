@@ -70,14 +70,14 @@ static void busy_link(uint64_t rate_bits, uint64_t delay_us)
 
 TEST(test_restart)
 {
-	char dir[] = "/tmp/forefetch-linkkeep.XXXXXX", err[256], cmd[64];
+	const char *dir = unittest_folder();
+	char err[256];
 	struct event_base *base = event_base_new();
 	struct iopool *pool = iopool_new(base, 1);
 	struct statedir *sd;
 	struct linkkeep *lk;
 	struct linkest *le;
 
-	assert_non_null(mkdtemp(dir));
 	sd = statedir_new(dir, 0, pool);
 	assert_int_equal(statedir_take(sd, err, sizeof(err)), 0);
 	assert_true(statedir_make_server(sd, "nas") >= 0);
@@ -112,8 +112,6 @@ TEST(test_restart)
 	iopool_free(pool);
 	event_base_free(base);
 	statedir_free(sd);
-	snprintf(cmd, sizeof(cmd), "rm -r %s", dir);
-	assert_int_equal(system(cmd), 0);
 }
 
 /* What was kept is of another link: the first samples show it. */

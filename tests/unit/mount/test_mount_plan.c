@@ -8,7 +8,8 @@
 
 /* Files of a configuration, and what this host has mounted. */
 struct host {
-	char dir[32], file[64], etc[64], run[64];
+	const char *dir;
+	char file[64], etc[64], run[64];
 	struct config *cfg;
 	unsigned taken;      /* ports from MOUNT_PORT_FIRST on */
 	const char *mounted; /* a path, of any port */
@@ -30,8 +31,7 @@ static void put(const char *dir, const char *name, const char *text)
 
 static void setup(struct host *h)
 {
-	strcpy(h->dir, "/tmp/mount.XXXXXX");
-	assert_non_null(mkdtemp(h->dir));
+	h->dir = unittest_folder();
 	snprintf(h->file, sizeof(h->file), "%s/f.conf", h->dir);
 	snprintf(h->etc, sizeof(h->etc), "%s/f.d", h->dir);
 	snprintf(h->run, sizeof(h->run), "%s/run", h->dir);
@@ -42,12 +42,8 @@ static void setup(struct host *h)
 
 static void teardown(struct host *h)
 {
-	char command[64];
-
 	mount_plan_release(&h->plan);
 	config_free(h->cfg);
-	snprintf(command, sizeof(command), "rm -r %s", h->dir);
-	assert_int_equal(system(command), 0);
 }
 
 static bool port_taken(void *ctx, unsigned port)

@@ -149,14 +149,13 @@ static void write_file(const char *path, const void *data, size_t len)
 
 TEST(test_file)
 {
-	char dir[] = "/tmp/persist.XXXXXX", path[64], other[80];
+	char path[64], other[80];
 	char err[PERSIST_ERR_MAX] = "";
 	struct predictor *p = predictor_taught(100, 10), *q = predictor_make();
 	size_t len;
 	void *data;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/trees", dir);
+	snprintf(path, sizeof(path), "%s/trees", unittest_folder());
 	assert_int_equal(predictor_load(q, path, err), -ENOENT);
 	data = predictor_export(p, &len);
 	write_file(path, data, len);
@@ -169,9 +168,8 @@ TEST(test_file)
 	assert_non_null(strstr(err, "damaged"));
 	assert_int_not_equal(access(path, F_OK), 0);
 	snprintf(other, sizeof(other), "%s.damaged", path);
-	assert_int_equal(unlink(other), 0);
+	assert_int_equal(access(other, F_OK), 0);
 	assert_int_equal(count_objects(q), 10);
-	assert_int_equal(rmdir(dir), 0);
 }
 
 /* What was used is in the trails, and a program's uses are below it. */

@@ -86,12 +86,10 @@ static uint64_t child_kill(pid_t pid, int safe, long after_us)
 
 TEST(test_kill)
 {
-	char dir[] = "/tmp/predictor-kill.XXXXXX", path[64], made[80];
+	char path[64];
 	uint64_t most = 0;
 
-	assert_non_null(mkdtemp(dir));
-	snprintf(path, sizeof(path), "%s/trees", dir);
-	snprintf(made, sizeof(made), "%s.new", path);
+	snprintf(path, sizeof(path), "%s/trees", unittest_folder());
 	for (int i = 0; i < ROUNDS; i++) {
 		struct predictor *p = AFTER(predictor_free, predictor_make());
 		char err[PERSIST_ERR_MAX] = "";
@@ -117,7 +115,4 @@ TEST(test_kill)
 		most = st.objects < 4000 ? st.objects : 4000;
 	}
 	assert_true(most > 0);
-	unlink(made);
-	assert_int_equal(unlink(path), 0);
-	assert_int_equal(rmdir(dir), 0);
 }

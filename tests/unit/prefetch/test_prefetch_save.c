@@ -29,12 +29,11 @@ TEST(test_timer_rests_while_it_is_saved)
 {
 	struct iopool_job job = {.run = wait_run, .done = wait_done};
 	struct predictor_options po = {.budget_bytes = 2 << 20};
-	char dir[] = "/tmp/ff-save-XXXXXX";
 	struct prefetch pf = {0};
 
-	assert_non_null(mkdtemp(dir));
 	assert_int_equal(pipe(gate), 0);
-	snprintf(pf.save.path, sizeof(pf.save.path), "%s/trees", dir);
+	snprintf(pf.save.path, sizeof(pf.save.path), "%s/trees",
+	    unittest_folder());
 	pf.g.base = event_base_new();
 	pf.g.iopool = iopool_new(pf.g.base, 1);
 	pf.name = "nas";
@@ -52,8 +51,6 @@ TEST(test_timer_rests_while_it_is_saved)
 	predictor_free(pf.g.predictor);
 	iopool_free(pf.g.iopool);
 	event_base_free(pf.g.base);
-	unlink(pf.save.path);
-	rmdir(dir);
 	close(gate[0]);
 	close(gate[1]);
 }
