@@ -120,6 +120,23 @@ void assert_call(struct step_world *s, const char *proc, const char *object)
 	assert_memory_equal(fh.data, object, fh.len);
 }
 
+void assert_step(
+    struct step_world *s, struct want *w, enum step is, const char *calls)
+{
+	char text[512] = "";
+
+	assert_int_equal(step(s, w), is);
+	for (; s->seen < s->up.n; s->seen++) {
+		const struct upstream_call *c = &s->up.calls[s->seen];
+		size_t len = strlen(text);
+
+		snprintf(text + len, sizeof(text) - len, "%s%s %.*s",
+		    len ? ", " : "", c->proc->name, (int)c->args.object.len,
+		    (const char *)c->args.object.data);
+	}
+	assert_string_equal(text, calls);
+}
+
 void say_access(struct step_world *s, const char *fh)
 {
 	union nfs_args args = {

@@ -46,6 +46,10 @@ struct want *want_key(
 struct want *want(
     struct step_world *s, const char *object, const char *dir, uint8_t needs);
 enum step step(struct step_world *s, struct want *w);
+/* A step of it: what comes of it, and the calls that go out, each "PROC OBJECT"
+ * and all with ", " between them. */
+void assert_step(
+    struct step_world *s, struct want *w, enum step is, const char *calls);
 /* The next call is this one; NULL: there is none. */
 void assert_call(struct step_world *s, const char *proc, const char *object);
 

@@ -60,8 +60,7 @@ TEST(test_behind_first_page, struct step_world *s)
 	s->pf.g.farm = (struct farm_server *)(void *)s->pf.g.fetch;
 	farm_has = true;
 	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "");
 	say_page(s->w, entries, ENTRIES, 0, true);
 	farm_has = false;
 	fetch_claim_end(&claim);

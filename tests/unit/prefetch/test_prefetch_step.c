@@ -28,10 +28,7 @@ enum {
 /* A want to open "file" has nothing to ask. */
 static void assert_nothing_asked(struct step_world *s)
 {
-	struct want *w = want(s, "file", "dir", OPEN);
-
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_DONE, "");
 }
 
 FIXTURE(struct step_world, step_setup, step_teardown);
@@ -48,15 +45,10 @@ TEST(test_fresh, struct step_world *s)
 /* The directory, so that the name holds, and the file, in one turn. */
 TEST(test_stale, struct step_world *s)
 {
-	struct want *w;
-
 	know_all(s);
 	s->w->now_us += 10 * SECOND;
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "dir");
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS,
+	    "ACCESS dir, ACCESS file");
 }
 
 /* It would be too old when it is used: it is confirmed a second before it is
@@ -75,21 +67,16 @@ TEST(test_nearly_stale, struct step_world *s)
 /* Attributes are known, but not what this user may do. */
 TEST(test_no_rights, struct step_world *s)
 {
-	struct want *w;
-
 	say_dir(s->w);
 	say_access(s, "dir");
 	say_name(s->w, "file", "file", NF3REG);
-	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS, "ACCESS file");
 }
 
 /* What another one has asked for already, is waited for. */
 TEST(test_under_way, struct step_world *s)
 {
-	struct want *one, *other;
+	struct want *one;
 
 	know_all(s);
 	say_name(s->w, "twin", "twin", NF3REG);
@@ -97,10 +84,7 @@ TEST(test_under_way, struct step_world *s)
 	one = want(s, "file", "dir", OPEN);
 	assert_int_equal(step(s, one), STEP_WAITS);
 	s->seen = s->up.n;
-	other = want(s, "twin", "dir", OPEN);
-	assert_int_equal(step(s, other), STEP_WAITS);
-	assert_call(s, "ACCESS", "twin");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "twin", "dir", OPEN), STEP_WAITS, "ACCESS twin");
 }
 
 /* ---- consistency ------------------------------------------------------- */
@@ -122,10 +106,8 @@ TEST(test_frozen_rights, struct step_world *s)
 	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
 	know_all(s);
 	s->w->now_us += UINT64_C(3600) * SECOND;
-	assert_int_equal(step(s, want(s, "file", "dir", OPEN)), STEP_WAITS);
-	assert_call(s, "ACCESS", "dir");
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS,
+	    "ACCESS dir, ACCESS file");
 }
 
 /* In strict no confirmation would be of use: its client's own call confirms. */
@@ -172,10 +154,7 @@ TEST(test_off, struct step_world *s)
 
 TEST(test_unknown, struct step_world *s)
 {
-	struct want *w = want(s, "file", "dir", OPEN);
-
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_DONE, "");
 	assert_int_equal(
 	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNKNOWN), 1);
 }
@@ -209,8 +188,7 @@ TEST(test_absence, struct step_world *s)
 		assert_int_equal(step(s, w), i < 3 ? STEP_DONE : STEP_WAITS);
 	}
 	assert_call(s, "LOOKUP", "dir");
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "");
 }
 
 /* A name that nobody has looked up: its LOOKUP goes out once. */
@@ -228,9 +206,7 @@ TEST(test_name, struct step_world *s)
 	say_access(s, "dir");
 	w = want_add_name(s->pf.queue, s->cred, &name, s->w->now_us);
 	assert_ptr_equal(queue_next(s->pf.queue), w);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "LOOKUP", "dir");
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "LOOKUP dir");
 }
 
 /* ---- what is known by its handle alone --------------------------------- */
@@ -247,13 +223,9 @@ static struct node *know_handle(struct step_world *s, const char *fh)
 /* It is asked for, wherever it may be. */
 TEST(test_handle, struct step_world *s)
 {
-	struct want *w;
-
 	know_handle(s, "file");
-	w = want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA),
+	    STEP_WAITS, "ACCESS file");
 }
 
 /* So is its directory, side by side. */
@@ -264,26 +236,18 @@ TEST(test_handles, struct step_world *s)
 	know_handle(s, "file");
 	know_handle(s, "dir");
 	w = want(s, "file", "dir", OPEN);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "dir");
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "ACCESS dir, ACCESS file");
 	/* What is there once the replies have come is not asked for again. */
 	know_all(s);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "");
 }
 
 /* An absent name needs its directory only. */
 TEST(test_handle_of_directory, struct step_world *s)
 {
-	struct want *w;
-
 	know_handle(s, "dir");
-	w = want(s, "nothing", "dir", PREDICTOR_NEEDS_ABSENCE);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "dir");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "nothing", "dir", PREDICTOR_NEEDS_ABSENCE),
+	    STEP_WAITS, "ACCESS dir");
 }
 
 /* Its use is far off, and only its data worth fetching: what it is has to be
@@ -296,9 +260,7 @@ TEST(test_handle_far_off, struct step_world *s)
 	know_handle(s, "dir");
 	w = want(s, "file", "dir", OPEN | PREDICTOR_NEEDS_DATA);
 	w->wish.far_off = true;
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "file");
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_WAITS, "ACCESS file");
 }
 
 /* The server does not know it any more. */
@@ -338,26 +300,19 @@ TEST(test_handle_off, struct step_world *s)
 
 TEST(test_listing, struct step_world *s)
 {
-	struct want *w;
-
 	say_dir(s->w);
 	say_access(s, "dir");
 	s->w->now_us += SECOND;
-	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "READDIRPLUS", "dir");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING),
+	    STEP_WAITS, "READDIRPLUS dir");
 }
 
 /* Its names would be bound for a moment only, so it waits for a grain. */
 TEST(test_listing_too_early, struct step_world *s)
 {
-	struct want *w;
-
 	say_dir(s->w);
-	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_LATER);
-	assert_call(s, NULL, NULL);
+	assert_step(
+	    s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING), STEP_LATER, "");
 }
 
 /* The file system has shown a later time: they are bound for good at once. */
@@ -387,28 +342,21 @@ TEST(test_type, struct step_world *s)
 
 	know_all(s);
 	s->w->now_us += SECOND;
-	w = want(s, "file", "dir", PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
-	w = want(s, "dir", NULL, data | PREDICTOR_NEEDS_EXTENTS);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(
+	    s, want(s, "file", "dir", PREDICTOR_NEEDS_LISTING), STEP_DONE, "");
+	assert_step(s, want(s, "dir", NULL, data | PREDICTOR_NEEDS_EXTENTS),
+	    STEP_DONE, "");
 	w = want_add_name(s->pf.queue, s->cred, &name, s->w->now_us);
 	assert_ptr_equal(queue_next(s->pf.queue), w);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_DONE, "");
 }
 
 /* Of which type it is, is not known: that is asked first, and once. */
 TEST(test_type_unknown, struct step_world *s)
 {
-	struct want *w;
-
 	know_handle(s, "dir");
-	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_WAITS);
-	assert_call(s, "ACCESS", "dir");
-	assert_call(s, NULL, NULL);
+	assert_step(s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING),
+	    STEP_WAITS, "ACCESS dir");
 }
 
 /* The server refused the call: it is not asked again for a while, but for what
@@ -425,8 +373,7 @@ TEST(test_refused, struct step_world *s)
 	call.node = attrcache_by_key(s->w->caches->attr, key_of("dir"));
 	refused_add(s->steps->refused, s->w->caches, &call, s->w->now_us);
 	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_DONE, "");
 	want_drop(w);
 	call.cred++;
 	assert_false(refused_lately(
@@ -450,8 +397,7 @@ TEST(test_expired, struct step_world *s)
 	know_all(s);
 	w = want(s, "file", "dir", OPEN);
 	s->w->now_us += 6 * SECOND;
-	assert_int_equal(step(s, w), STEP_OLD);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_OLD, "");
 	assert_int_equal(metrics_get(s->pf.g.metrics, METRICS_PREFETCH_OLD), 1);
 }
 
@@ -463,8 +409,7 @@ TEST(test_unlikely, struct step_world *s)
 	s->w->now_us += 10 * SECOND;
 	w = want(s, "file", "dir", OPEN);
 	w->wish.p = 0.02f;
-	assert_int_equal(step(s, w), STEP_DONE);
-	assert_call(s, NULL, NULL);
+	assert_step(s, w, STEP_DONE, "");
 	assert_int_equal(
 	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNLIKELY), 1);
 }
