@@ -7,6 +7,7 @@
 #include "cache/caches.h"
 #include "cache/learn.h"
 #include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs3_object.h"
 
 static const uint64_t T0 = UINT64_C(1) << 40;
 
@@ -40,6 +41,13 @@ nfs3_fh fh_of(const char *text)
 nfs3_name name_of(const char *text)
 {
 	return (nfs3_name){.len = (uint32_t)strlen(text), .data = text};
+}
+
+uint64_t key_of(const char *fh)
+{
+	nfs3_fh handle = fh_of(fh);
+
+	return fh_key(&handle);
 }
 
 struct node *node_of(struct world *w, const char *fh)

@@ -33,6 +33,7 @@ void tear_down(struct world *w);
 
 nfs3_fh fh_of(const char *text);
 nfs3_name name_of(const char *text);
+uint64_t key_of(const char *fh);
 struct node *node_of(struct world *w, const char *fh);
 
 void say(struct world *w, uint32_t proc, const union nfs_args *args,

@@ -28,13 +28,6 @@ static nfs3_fh made(unsigned char fh[FH_LEN], uint32_t i)
 	return (nfs3_fh){.len = FH_LEN, .data = (const char *)fh};
 }
 
-static uint64_t key_of(const char *text)
-{
-	nfs3_fh fh = fh_of(text);
-
-	return fh_key(&fh);
-}
-
 /* A table of "dir" and "file", which the caches know, and of a key that they
  * do not. */
 static struct bytetable small_table(struct world *w)

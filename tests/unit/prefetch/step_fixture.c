@@ -69,13 +69,6 @@ void step_teardown(struct step_world *s)
 	free(s->w);
 }
 
-uint64_t key_of(const char *fh)
-{
-	nfs3_fh handle = fh_of(fh);
-
-	return fh_key(&handle);
-}
-
 struct want *want_key(
     struct step_world *s, uint64_t object, const char *dir, uint8_t needs)
 {

@@ -39,7 +39,6 @@ struct step_world {
 void step_setup(struct step_world *s);
 void step_teardown(struct step_world *s);
 
-uint64_t key_of(const char *fh);
 /* Of an object by its key, or by its handle; it has left the queue. */
 struct want *want_key(
     struct step_world *s, uint64_t object, const char *dir, uint8_t needs);

@@ -8,13 +8,6 @@
 
 /* ---- questions -------------------------------------------------------- */
 
-static uint64_t key_of(const char *text)
-{
-	nfs3_fh fh = fh_of(text);
-
-	return fh_key(&fh);
-}
-
 static struct observe_call call_of(
     struct world *w, uint32_t proc, const union nfs_args *args)
 {

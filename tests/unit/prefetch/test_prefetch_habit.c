@@ -133,14 +133,10 @@ FIXTURE(struct world, setup, teardown);
 
 TEST(test_read_before, struct world *w)
 {
-	uint64_t object;
-
 	teach(w, 0, TYPE_H, 4, 4);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 4, 4);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 4, 4);
 	/* That one was looked up, and not read yet. */
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 4, 5);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 4, 5);
 }
 
 /* Some dozens in a row that nothing followed are enough: an idle link carries
@@ -150,8 +146,7 @@ TEST(test_never_read, struct world *w)
 	uint64_t object = look_up(w, 0, TYPE_H);
 
 	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 0, 1);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 0, 1);
 	teach(w, 0, TYPE_H, 50, 0);
 	(void)look_up(w, 0, TYPE_H);
 	assert_none(w);
@@ -160,8 +155,7 @@ TEST(test_never_read, struct world *w)
 	(void)look_up(w, 0, TYPE_H);
 	assert_none(w);
 	/* … nor are they files of another kind. */
-	object = look_up(w, 0, TYPE_C);
-	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+	assert_want(w, 0, look_up(w, 0, TYPE_C), FILE_NEEDS, 0, 0);
 }
 
 /* A file is read in pieces, and others than were looked up. */
@@ -174,8 +168,7 @@ TEST(test_read_twice, struct world *w)
 		read_it(w, 0, object + 100);
 	}
 	forget_wants(w);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 1, 1);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 1, 1);
 }
 
 /* Neither what else is asked of a file, nor a name that is not there. */
@@ -204,16 +197,12 @@ TEST(test_other_calls, struct world *w)
 
 TEST(test_other_credential, struct world *w)
 {
-	uint64_t object;
-
 	teach(w, 0, TYPE_H, 20, 20);
-	object = look_up(w, 1, TYPE_H);
-	assert_want(w, 1, object, FILE_NEEDS, 0, 0);
+	assert_want(w, 1, look_up(w, 1, TYPE_H), FILE_NEEDS, 0, 0);
 	teach(w, 1, TYPE_H, 50, 0);
 	(void)look_up(w, 1, TYPE_H);
 	assert_none(w);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 20, 20);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 20, 20);
 }
 
 /* One looks, another reads: nobody has done both. */
@@ -227,10 +216,8 @@ TEST(test_other_reads, struct world *w)
 	object = look_up(w, 0, TYPE_H);
 	read_it(w, 1, object);
 	forget_wants(w);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 0, 1);
-	object = look_up(w, 1, TYPE_H);
-	assert_want(w, 1, object, FILE_NEEDS, 0, 0);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 0, 1);
+	assert_want(w, 1, look_up(w, 1, TYPE_H), FILE_NEEDS, 0, 0);
 }
 
 /* ---- directories ------------------------------------------------------ */
@@ -241,11 +228,9 @@ TEST(test_directory, struct world *w)
 
 	assert_want(w, 0, object, DIR_NEEDS, 0, 0);
 	enter(w, 0, object);
-	object = look_up_dir(w, 0);
-	assert_want(w, 0, object, DIR_NEEDS, 1, 1);
+	assert_want(w, 0, look_up_dir(w, 0), DIR_NEEDS, 1, 1);
 	/* Files whose names end in nothing are not of their kind. */
-	object = look_up(w, 0, 0);
-	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+	assert_want(w, 0, look_up(w, 0, 0), FILE_NEEDS, 0, 0);
 }
 
 TEST(test_directory_not_entered, struct world *w)
@@ -277,7 +262,6 @@ TEST(test_foreseen, struct world *w)
 {
 	static const enum note_state states[] = {
 	    NOTE_WANTED, NOTE_ASKED, NOTE_READY, NOTE_FRESH, NOTE_FAILED};
-	uint64_t object;
 
 	teach(w, 0, TYPE_H, 10, 10);
 	for (size_t i = 0; i < 5; i++) {
@@ -287,33 +271,25 @@ TEST(test_foreseen, struct world *w)
 	}
 	/* They are lookups like others, and so are READs behind them. */
 	read_it(w, 0, w->next - 1);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 11, 15);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 11, 15);
 }
 
 /* Somebody guessed that it might be, or that it would be looked at: now it is
  * being opened. */
 TEST(test_foreseen_weakly, struct world *w)
 {
-	uint64_t object;
-
 	teach(w, 0, TYPE_H, 10, 10);
 	foresee(w, w->next, NOTE_ASKED, .3f, FILE_NEEDS);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 10, 10);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 10, 10);
 	foresee(w, w->next, NOTE_READY, .95f, PREDICTOR_NEEDS_ATTR);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 10, 11);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 10, 11);
 }
 
 /* Trails thought little of it: this is another reason. */
 TEST(test_unlikely, struct world *w)
 {
-	uint64_t object;
-
 	foresee(w, w->next, NOTE_UNLIKELY, .1f, FILE_NEEDS);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 0, 0);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 0, 0);
 }
 
 /* ---- counts ----------------------------------------------------------- */
@@ -321,16 +297,12 @@ TEST(test_unlikely, struct world *w)
 /* What was long ago counts for less and less. */
 TEST(test_halved, struct world *w)
 {
-	uint64_t object;
-
 	teach(w, 0, TYPE_H, LOOKED_MAX - 1, 256);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 256, LOOKED_MAX - 1);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 128, 256);
+	assert_want(
+	    w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 256, LOOKED_MAX - 1);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 128, 256);
 	teach(w, 0, TYPE_H, LOOKED_MAX - 257, 0);
-	object = look_up(w, 0, TYPE_H);
-	assert_want(w, 0, object, FILE_NEEDS, 64, 256);
+	assert_want(w, 0, look_up(w, 0, TYPE_H), FILE_NEEDS, 64, 256);
 }
 
 /* A READ of a lookup that was halved already counts no more than that. */

@@ -40,13 +40,6 @@ static void teardown(struct note_world *s)
 	free(s->w);
 }
 
-static uint64_t key_of(const char *text)
-{
-	nfs3_fh fh = fh_of(text);
-
-	return fh_key(&fh);
-}
-
 /* It came ahead. */
 static void came(struct note_world *s, uint64_t object, uint8_t source,
     uint32_t uid, uint64_t now_us)

@@ -48,13 +48,6 @@ static void teardown(struct walk_world *s)
 
 /* ---- what the server says, and clients ask ----------------------------- */
 
-static uint64_t key_of(const char *text)
-{
-	nfs3_fh fh = fh_of(text);
-
-	return fh_key(&fh);
-}
-
 /* File numbers are by their handles. */
 static post_op_attr attr_of(const char *fh, bool dir)
 {

@@ -17,13 +17,6 @@ static const struct nfs_proc *proc_of(uint32_t proc)
 	return nfs_proc_find(NFS_PROGRAM, NFS_V3, proc);
 }
 
-static uint64_t key_of(const char *fh)
-{
-	nfs3_fh handle = fh_of(fh);
-
-	return fh_key(&handle);
-}
-
 /* ---- the object -------------------------------------------------------- */
 
 static diropargs3 name_in_dir(const char *name)
