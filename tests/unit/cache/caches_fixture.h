@@ -10,7 +10,7 @@
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/learn.h"
+#include "cache/learn_said.h"
 
 enum { MS = 1000, S = 1000000 };
 
@@ -48,11 +48,6 @@ static inline void teardown(struct world *w)
 
 /* ---- a server's words ------------------------------------------------- */
 
-static inline nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
-
 static inline fattr3 attr_of(ftype3 type, uint64_t fileid, uint32_t ctime)
 {
 	return (fattr3){.type = type,
@@ -89,19 +84,14 @@ static inline wcc_data wcc(uint64_t fileid, uint32_t before, uint32_t after)
 static inline void say(struct world *w, uint32_t proc,
     const union nfs_args *args, const union nfs_res *res, uint64_t sent_us)
 {
-	char body[4096];
-	struct xdr_view view = {.data = body};
 	struct learn l = {.caches = w->caches,
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .args = args,
 	    .res = res,
-	    .body = &view,
 	    .cred = w->cred,
 	    .sent_us = sent_us,
 	    .now_us = w->now_us};
 
-	view.len = (uint32_t)nfs_res_encode(l.proc, res, body, sizeof(body));
-	learn_reply(&l);
+	learn_said(l, proc);
 }
 
 /* A call that is answered 40 ms after it is sent. */

@@ -5,7 +5,6 @@
 #include "unittest.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/learn.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
 
@@ -31,16 +30,6 @@ void tear_down(struct world *w)
 {
 	caches_free(w->caches);
 	metrics_free(w->metrics);
-}
-
-nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
-
-nfs3_name name_of(const char *text)
-{
-	return (nfs3_name){.len = (uint32_t)strlen(text), .data = text};
 }
 
 uint64_t key_of(const char *fh)
@@ -78,20 +67,15 @@ static post_op_attr post(const struct world *w, ftype3 type, uint64_t fileid)
 void say(struct world *w, uint32_t proc, const union nfs_args *args,
     const union nfs_res *res)
 {
-	char body[REPLY_BYTES];
-	struct xdr_view view = {.data = body};
 	struct learn l = {.caches = w->caches,
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .args = args,
 	    .res = res,
-	    .body = &view,
 	    .cred = w->cred,
 	    .sent_us = w->now_us};
 
 	w->now_us += 40000;
 	l.now_us = w->now_us;
-	view.len = (uint32_t)nfs_res_encode(l.proc, res, body, sizeof(body));
-	learn_reply(&l);
+	learn_said(l, proc);
 }
 
 void say_attr(struct world *w, const char *fh, ftype3 type, uint64_t fileid)

@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/learn_said.h"
 #include "config/config.h"
-#include "nfsproto/nfs_proc.h"
 #include "predictor/predictor.h"
 
 struct caches;
@@ -28,11 +28,14 @@ struct world {
 	struct predictor_obs obs;
 };
 
+static inline nfs3_name name_of(const char *text)
+{
+	return fh_of(text);
+}
+
 void set_up(struct world *w);
 void tear_down(struct world *w);
 
-nfs3_fh fh_of(const char *text);
-nfs3_name name_of(const char *text);
 uint64_t key_of(const char *fh);
 struct node *node_of(struct world *w, const char *fh);
 

@@ -7,7 +7,7 @@
 
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/learn.h"
+#include "cache/learn_said.h"
 
 enum {
 	MILLION = 1000000,
@@ -70,16 +70,13 @@ static post_op_attr attr_of(ftype3 type, unsigned i)
 /* The reply to a LOOKUP of name `i`; caches_trim() runs behind it. */
 static void say_lookup(struct names *n, unsigned i)
 {
-	char name[32], fh[32], dir[32], bytes[512];
+	char name[32], fh[32], dir[32];
 	union nfs_args args = {0};
 	union nfs_res res = {.status = NFS3_OK};
 	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
-	struct xdr_view body = {.data = bytes};
 	struct learn l = {.caches = n->caches,
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP),
 	    .args = &args,
 	    .res = &res,
-	    .body = &body,
 	    .sent_us = T0 + i,
 	    .now_us = T0 + i + 1};
 
@@ -89,8 +86,7 @@ static void say_lookup(struct names *n, unsigned i)
 	r->object = (nfs3_fh){28, handle_of(i, fh)};
 	r->obj_attributes = attr_of(NF3REG, i);
 	r->dir_attributes = attr_of(NF3DIR, 0);
-	body.len = (uint32_t)nfs_res_encode(l.proc, &res, bytes, sizeof(bytes));
-	learn_reply(&l);
+	learn_said(l, NFSPROC3_LOOKUP);
 	if (caches_bytes(n->caches) > n->most_bytes)
 		n->most_bytes = caches_bytes(n->caches);
 }

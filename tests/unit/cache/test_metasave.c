@@ -9,7 +9,7 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
-#include "cache/learn.h"
+#include "cache/learn_said.h"
 #include "cache/metasave.h"
 
 enum { S = 1000000 };
@@ -90,11 +90,6 @@ static void restart(struct world *w)
 	metasave_free(ms);
 }
 
-static nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
-
 static post_op_attr attr_of(ftype3 type, uint64_t fileid, uint32_t ctime)
 {
 	post_op_attr p = {.attributes_follow = TRUE};
@@ -117,19 +112,14 @@ static post_op_attr attr_of(ftype3 type, uint64_t fileid, uint32_t ctime)
 static void say(struct world *w, uint32_t proc, const union nfs_args *args,
     const union nfs_res *res, uint64_t now_us)
 {
-	char body[4096];
-	struct xdr_view view = {.data = body};
 	struct learn l = {.caches = w->caches,
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .args = args,
 	    .res = res,
-	    .body = &view,
 	    .cred = w->cred,
 	    .sent_us = now_us,
 	    .now_us = now_us + 1};
 
-	view.len = (uint32_t)nfs_res_encode(l.proc, res, body, sizeof(body));
-	learn_reply(&l);
+	learn_said(l, proc);
 }
 
 static void say_lookup(struct world *w, uint64_t now_us)

@@ -10,17 +10,12 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "cache/learn.h"
+#include "cache/learn_said.h"
 #include "cache/caches.h"
 #include "nfsproto/nfs3_object.h"
 #include "nfsproto/nfs_proc.h"
 
 static const struct user user = {.uid = 1000, .gid = 1000};
-
-static nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
 
 uint64_t hint_world_key(const char *fh)
 {
@@ -119,14 +114,11 @@ void hint_world_tell(struct hint_world *w, const char *dir, const char *name,
 				   .name = {(uint32_t)strlen(name), name}}};
 	union nfs_res res = {.status = fh ? NFS3_OK : NFS3ERR_NOENT};
 	LOOKUP3resok *ok = &res.lookup.LOOKUP3res_u.resok;
-	char body[1024], auth[RPC_AUTH_BODY_MAX];
-	struct xdr_view view = {.data = body};
+	char auth[RPC_AUTH_BODY_MAX];
 	struct rpc_cred cred;
 	struct learn l = {.caches = w->caches,
-	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_LOOKUP),
 	    .args = &args,
 	    .res = &res,
-	    .body = &view,
 	    .sent_us = w->sent_us,
 	    .now_us = w->sent_us + 1};
 
@@ -141,6 +133,5 @@ void hint_world_tell(struct hint_world *w, const char *dir, const char *name,
 		    attr(dir, NF3DIR, 4096);
 	}
 	l.cred = user_cred(w->caches, &user, &cred, auth);
-	view.len = (uint32_t)nfs_res_encode(l.proc, &res, body, sizeof(body));
-	learn_reply(&l);
+	learn_said(l, NFSPROC3_LOOKUP);
 }

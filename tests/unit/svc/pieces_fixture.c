@@ -155,11 +155,6 @@ static post_op_attr attr_now(const struct world *w)
 	return p;
 }
 
-nfs3_fh fh_of(const char *text)
-{
-	return (nfs3_fh){.len = (uint32_t)strlen(text), .data = text};
-}
-
 /* The present version of a file has been known since the machine started. */
 static void know(struct world *w, const char *file)
 {

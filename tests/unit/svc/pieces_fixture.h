@@ -11,6 +11,7 @@
 #include "unittest.h"
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "cache/learn_said.h"
 #include "cache/caches.h"
 #include "link/linkest.h"
 #include "svc/svc.h"
@@ -76,7 +77,6 @@ struct world {
 };
 
 void svc_open(struct world *w);
-nfs3_fh fh_of(const char *text);
 /* The file has had this length all the time. */
 void set_size(struct world *w, uint64_t size);
 void setup(struct world *w);
