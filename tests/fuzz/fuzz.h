@@ -8,8 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nfsproto/xdr_view.h"
-
 /* An invariant; assert() would be the code's own. */
 #define MUST(cond)                                                             \
 	do {                                                                   \
@@ -28,17 +26,6 @@ static inline unsigned char *fuzz_copy(const void *data, size_t size)
 	if (size > 0)
 		memcpy(p, data, size);
 	return p;
-}
-
-/* A view must lie in the `size` bytes at `base`. */
-static inline void fuzz_must_lie_in(
-    const struct xdr_view *v, const void *base, size_t size)
-{
-	const char *rec = base;
-
-	if (v->len > 0)
-		MUST(v->data >= rec && v->len <= size &&
-		     (size_t)(v->data - rec) <= size - v->len);
 }
 
 #endif

@@ -4,17 +4,7 @@
  * same, or is refused with a message that names the file.
  */
 #include "config/config.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
+#include "fuzz.h"
 
 static char *print(const struct config *cfg)
 {
@@ -22,9 +12,9 @@ static char *print(const struct config *cfg)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	check(out != NULL);
+	MUST(out != NULL);
 	config_print(cfg, out);
-	check(fclose(out) == 0);
+	MUST(fclose(out) == 0);
 	return text;
 }
 
@@ -41,11 +31,11 @@ static void check_round_trip(const struct config *cfg)
 
 	if (copy) {
 		again = print(copy);
-		check(strcmp(text, again) == 0);
-		check(config_diff(cfg, copy, NULL, NULL) == 0);
+		MUST(strcmp(text, again) == 0);
+		MUST(config_diff(cfg, copy, NULL, NULL) == 0);
 		free(again);
 	} else {
-		check(strstr(err, "the line is too long") != NULL);
+		MUST(strstr(err, "the line is too long") != NULL);
 	}
 	config_free(copy);
 	free(text);
@@ -57,18 +47,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	char *text = malloc(size + 1);
 	struct config *cfg;
 
-	check(text != NULL);
+	MUST(text != NULL);
 	memcpy(text, data, size);
 	text[size] = '\0';
 	cfg = config_parse_string(text, "fuzz", err, sizeof(err));
 	if (cfg) {
 		for (size_t i = 0; i < cfg->nservers; i++)
-			check(cfg->servers[i].listen.n > 0);
+			MUST(cfg->servers[i].listen.n > 0);
 		check_round_trip(cfg);
 	} else {
-		check(strncmp(err, "fuzz:", 5) == 0);
+		MUST(strncmp(err, "fuzz:", 5) == 0);
 		for (const char *c = err; *c; c++)
-			check(*c >= ' ' && *c < 0x7f);
+			MUST(*c >= ' ' && *c < 0x7f);
 	}
 	config_free(cfg);
 	free(text);

@@ -6,32 +6,16 @@
  * The arguments are decoded for the header's procedure and for the one that
  * the xid picks, so that one corpus serves all rows of the table.
  */
-#include "fuzz.h"
-#include "nfsproto/nfs_proc.h"
+#include "fuzz_proc.h"
 #include "nfsproto/rpc_msg.h"
-
-static const struct nfs_proc *pick_proc(uint32_t n)
-{
-	n %= 31;
-	if (n < 22)
-		return nfs_proc_find(NFS_PROGRAM, NFS_V3, n);
-	if (n < 28)
-		return nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, n - 22);
-	return nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, n - 28);
-}
 
 /* The payload that the encoder leaves to its caller. */
 static size_t put_payload(
     const struct nfs_proc *p, const union nfs_args *args, unsigned char *buf)
 {
-	const struct xdr_view *v = &args->write.data;
-
 	if (p->prog != NFS_PROGRAM || p->proc != NFSPROC3_WRITE)
 		return 0;
-	if (v->len > 0)
-		memcpy(buf, v->data, v->len);
-	memset(buf + v->len, 0, xdr_pad(v->len));
-	return v->len + xdr_pad(v->len);
+	return fuzz_put(&args->write.data, buf);
 }
 
 static void try_args(const struct nfs_proc *p, const void *body, size_t len)
@@ -108,7 +92,7 @@ static void try_body(const struct rpc_call *call)
 	p = nfs_proc_find(call->prog, call->vers, call->proc);
 	if (p)
 		try_args(p, body, call->body.len);
-	try_args(pick_proc(call->xid), body, call->body.len);
+	try_args(fuzz_pick_proc(call->xid), body, call->body.len);
 	free(body);
 }
 

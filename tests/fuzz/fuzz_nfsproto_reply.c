@@ -4,20 +4,9 @@
  * next three are the count and the access mask that were asked; the record
  * follows. Where it is no reply, the whole is taken for results.
  */
-#include "fuzz.h"
+#include "fuzz_proc.h"
 #include "nfsproto/nfs3_list.h"
-#include "nfsproto/nfs_proc.h"
 #include "nfsproto/rpc_msg.h"
-
-static const struct nfs_proc *pick_proc(uint32_t n)
-{
-	n %= 31;
-	if (n < 22)
-		return nfs_proc_find(NFS_PROGRAM, NFS_V3, n);
-	if (n < 28)
-		return nfs_proc_find(MOUNT_PROGRAM, MOUNT_V3, n - 22);
-	return nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, n - 28);
-}
 
 static void walk_dir(const struct xdr_view *list, bool plus)
 {
@@ -128,15 +117,10 @@ static void walk(const struct nfs_proc *p, const union nfs_res *res,
 static size_t put_payload(
     const struct nfs_proc *p, const union nfs_res *res, unsigned char *buf)
 {
-	const struct xdr_view *v = &res->read.READ3res_u.resok.data;
-
 	if (p->prog != NFS_PROGRAM || p->proc != NFSPROC3_READ ||
 	    res->status != NFS3_OK)
 		return 0;
-	if (v->len > 0)
-		memcpy(buf, v->data, v->len);
-	memset(buf + v->len, 0, xdr_pad(v->len));
-	return v->len + xdr_pad(v->len);
+	return fuzz_put(&res->read.READ3res_u.resok.data, buf);
 }
 
 static void encode_again(const struct nfs_proc *p, const union nfs_res *res,
@@ -214,7 +198,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 	if (size < 4)
 		return 0;
-	p = pick_proc(data[0]);
+	p = fuzz_pick_proc(data[0]);
 	size -= 4;
 	rec = fuzz_copy(data + 4, size);
 	try_error(p, data[1] | (uint32_t)data[2] << 8);

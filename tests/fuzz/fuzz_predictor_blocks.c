@@ -5,20 +5,10 @@
  */
 #include "predictor/sim/sim.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "predictor/trace/trace_format.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
+#include "fuzz.h"
 
 static void play(const struct trace *t)
 {
@@ -33,7 +23,7 @@ static void play(const struct trace *t)
 	    .calls = true};
 	struct sim_result res;
 
-	check(sim_run(t, model_find("forefetch"), &opt, &res) == 0);
+	MUST(sim_run(t, model_find("forefetch"), &opt, &res) == 0);
 	sim_result_done(&res);
 }
 
@@ -45,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct trace *t;
 	FILE *in;
 
-	check(file != NULL);
+	MUST(file != NULL);
 	memcpy(file, TRACE_MAGIC, TRACE_MAGIC_BYTES);
 	file[TRACE_MAGIC_BYTES] = TRACE_VERSION;
 	for (int i = 0; i < 4; i++) {
@@ -54,13 +44,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	}
 	memcpy(file + TRACE_HEAD_BYTES + TRACE_FRAME_BYTES, data, size);
 	in = fmemopen(file, TRACE_HEAD_BYTES + TRACE_FRAME_BYTES + size, "r");
-	check(in != NULL);
+	MUST(in != NULL);
 	t = trace_read(in, "fuzz", 1, err);
 	fclose(in);
 	if (t)
 		play(t);
 	else
-		check(strncmp(err, "fuzz:", 5) == 0);
+		MUST(strncmp(err, "fuzz:", 5) == 0);
 	trace_free(t);
 	free(file);
 	return 0;

@@ -6,19 +6,9 @@
  */
 #include "predictor/persist/persist.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "predictor/persist/trees.h"
 #include "predictor/tree_text.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
+#include "fuzz.h"
 
 static void use(struct predictor *p)
 {
@@ -38,11 +28,11 @@ static void use(struct predictor *p)
 		o.now_ns += 2000;
 		predictor_observe(p, &o);
 		for (size_t n = predictor_predict(p, out, 64); n > 0; n--)
-			check(out[n - 1].p > 0 && out[n - 1].p < 1);
+			MUST(out[n - 1].p > 0 && out[n - 1].p < 1);
 		for (size_t n = predictor_replay(
 			 p, predictor_session(p), o.now_ns, out, 64);
 		     n > 0; n--)
-			check(out[n - 1].p > 0 && out[n - 1].p < 1);
+			MUST(out[n - 1].p > 0 && out[n - 1].p < 1);
 	}
 }
 
@@ -52,7 +42,7 @@ static void apply_trees(struct predictor *p, const uint8_t *data, size_t size)
 	static const uint8_t portable[] = {0xc8, 1, 1};
 	uint8_t *all = malloc(size + sizeof(portable));
 
-	check(all != NULL);
+	MUST(all != NULL);
 	if (size > 0)
 		memcpy(all, data, size);
 	memcpy(all + size, portable, sizeof(portable));
@@ -68,15 +58,15 @@ static void use_trees(struct predictor *p)
 	size_t len;
 	FILE *out = open_memstream(&text, &len);
 
-	check(n >= 0 && out);
+	MUST(n >= 0 && out);
 	for (ssize_t i = 0; i < n && i < 16; i++)
-		check(show_tree(p, t[i].uid, t[i].id, out, NULL, NULL) == 0);
+		MUST(show_tree(p, t[i].uid, t[i].id, out, NULL, NULL) == 0);
 	fclose(out);
 	free(text);
 	for (ssize_t i = 0; i < n && i < 4; i++)
 		predictor_clear_tree(p, t[i].uid, t[i].id);
 	predictor_clear_uid(p, 7);
-	check(predictor_trees(p, 7, t, 16) == 0);
+	MUST(predictor_trees(p, 7, t, 16) == 0);
 }
 
 static void carry(struct predictor *p, struct predictor *q)
@@ -84,8 +74,8 @@ static void carry(struct predictor *p, struct predictor *q)
 	size_t len;
 	void *data = predictor_export_trees(p, TREES_ALL, &len);
 
-	check(data != NULL);
-	check(predictor_import_trees(q, TREES_ALL, data, len) == 0);
+	MUST(data != NULL);
+	MUST(predictor_import_trees(q, TREES_ALL, data, len) == 0);
 	free(data);
 }
 
@@ -96,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	size_t len;
 	void *saved;
 
-	check(p && q);
+	MUST(p && q);
 	predictor_import(p, data, size);
 	if (persist_apply(p, false, TREES_ALL, data, size) == 0)
 		use(p);
@@ -106,8 +96,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	use_trees(p);
 	use(p);
 	saved = predictor_export(p, &len);
-	check(saved != NULL);
-	check(predictor_import(q, saved, len) == 0);
+	MUST(saved != NULL);
+	MUST(predictor_import(q, saved, len) == 0);
 	free(saved);
 	predictor_free(p);
 	predictor_free(q);

@@ -4,21 +4,11 @@
  * Work ends, and what is told is of what was listed.
  */
 #include "predictor/mention/mention.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { DIRS = 8, NAMES = 64, STEPS_MAX = 100000 };
 
 static struct tokens tokens;
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
 
 static bool may_search(void *ctx, uint32_t cred, uint64_t dir)
 {
@@ -55,9 +45,9 @@ static void work(struct mention *m, uint64_t now_ns)
 	for (int i = 0; mention_has_work(m); i++) {
 		size_t n = mention_step(m, now_ns, wants, 16);
 
-		check(n <= 16 && i < STEPS_MAX);
+		MUST(n <= 16 && i < STEPS_MAX);
 		for (size_t k = 0; k < n; k++) {
-			check(wants[k].pred.p > 0 && wants[k].pred.p < 1);
+			MUST(wants[k].pred.p > 0 && wants[k].pred.p < 1);
 			if (k % 2)
 				mention_accepted(m, wants[k].pred.object);
 			else
@@ -91,7 +81,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		mention_seen(m, &o, d.cred, now_ns);
 		if (mention_may_scan(m, &d, now_ns)) {
 			tokens_scan(&tokens, data + i + 4, len);
-			check(tokens.n <= TOKENS_MAX);
+			MUST(tokens.n <= TOKENS_MAX);
 			mention_scanned(m, &d, &tokens, now_ns);
 		}
 		work(m, now_ns);

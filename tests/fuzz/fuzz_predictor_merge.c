@@ -6,24 +6,14 @@
  */
 #include "predictor/persist/merge.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include <xxhash.h>
 
 #include "predictor/persist/persist.h"
 #include "predictor/persist/persist_format.h"
 #include "predictor/persist/trees.h"
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 enum { USER = 1, OTHER = 2 };
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
 
 static void use(struct predictor *p, uint64_t uid)
 {
@@ -43,11 +33,11 @@ static void use(struct predictor *p, uint64_t uid)
 		o.now_ns += 2000;
 		predictor_observe(p, &o);
 		for (size_t n = predictor_predict(p, out, 64); n > 0; n--)
-			check(out[n - 1].p > 0 && out[n - 1].p < 1);
+			MUST(out[n - 1].p > 0 && out[n - 1].p < 1);
 		for (size_t n = predictor_replay(
 			 p, predictor_session(p), o.now_ns, out, 64);
 		     n > 0; n--)
-			check(out[n - 1].p > 0 && out[n - 1].p < 1);
+			MUST(out[n - 1].p > 0 && out[n - 1].p < 1);
 	}
 }
 
@@ -73,10 +63,10 @@ static void hand_on(struct predictor *p, struct predictor *q)
 	while (!predictor_snapshot_step(x, 1))
 		;
 	data = predictor_snapshot_pack(x, &len);
-	check(data != NULL);
+	MUST(data != NULL);
 	while (predictor_snapshot_keys(x, &at, false, keys, 16) > 0)
 		;
-	check(predictor_merge_user(q, USER, data, len) == 0);
+	MUST(predictor_merge_user(q, USER, data, len) == 0);
 	predictor_snapshot_free(x);
 	free(data);
 }
@@ -90,7 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	uint8_t *all = malloc(sizeof(h) + size);
 	struct predictor_tree t;
 
-	check(p && q && all);
+	MUST(p && q && all);
 	memcpy(h.magic, PERSIST_MAGIC, sizeof(h.magic));
 	memcpy(all, &h, sizeof(h));
 	if (size > 0)
@@ -102,8 +92,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	merge(p, all, sizeof(h) + size);
 	hand_on(p, q);
 	use(q, USER);
-	check(predictor_trees(p, OTHER, &t, 1) >= 1);
-	check(predictor_trees(q, OTHER, &t, 1) == 0);
+	MUST(predictor_trees(p, OTHER, &t, 1) >= 1);
+	MUST(predictor_trees(q, OTHER, &t, 1) == 0);
 	(void)predictor_clear_uid(p, USER);
 	use(p, OTHER);
 	free(all);

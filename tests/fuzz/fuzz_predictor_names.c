@@ -5,23 +5,13 @@
  * listings are not moved by it.
  */
 #include "predictor/sim/sim.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+#include "fuzz.h"
 
 static const char trace_text[] = "1\tw\t0\t1\td/a\t1000\t1\n"
 				 "1\tw\t20000\t1\td/b\t1000\t0\n"
 				 "1\tv\t0\t1\td/e/c\t1000\t0\n"
 				 "2\tw\t0\t1\td/a\t1000\t1\n"
 				 "2\tw\t20000\t1\td/c\t1000\t0\n";
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
 
 static struct sim_class play(const struct trace *t, const char *name)
 {
@@ -36,11 +26,11 @@ static struct sim_class play(const struct trace *t, const char *name)
 	    .budget_bytes = 1 << 20};
 	struct sim_result res;
 
-	check(sim_run(t, model_find(name), &opt, &res) == 0);
-	check(res.first.used <= res.first.issued);
-	check(res.others.used <= res.others.issued);
-	check(res.first.events == 3 && res.others.events == 3);
-	check(res.cold.events + res.warm.events == 5);
+	MUST(sim_run(t, model_find(name), &opt, &res) == 0);
+	MUST(res.first.used <= res.first.issued);
+	MUST(res.others.used <= res.others.issued);
+	MUST(res.first.events == 3 && res.others.events == 3);
+	MUST(res.cold.events + res.warm.events == 5);
 	sim_result_done(&res);
 	return res.cold;
 }
@@ -56,15 +46,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	in = fmemopen(
 	    (void *)(uintptr_t)trace_text, sizeof(trace_text) - 1, "r");
 	names = fmemopen((void *)(uintptr_t)data, size, "r");
-	check(in && names);
+	MUST(in && names);
 	t = trace_read_named(in, "trace", names, "fuzz", 1, err);
 	fclose(in);
 	fclose(names);
 	if (t) {
 		play(t, "forefetch");
-		check(play(t, "none").hits == 0);
+		MUST(play(t, "none").hits == 0);
 	} else {
-		check(strncmp(err, "fuzz:", 5) == 0);
+		MUST(strncmp(err, "fuzz:", 5) == 0);
 	}
 	trace_free(t);
 	return 0;

@@ -4,17 +4,7 @@
  * that names the file.
  */
 #include "predictor/sim/sim.h"
-
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
+#include "fuzz.h"
 
 static void play(const struct trace *t, const char *name)
 {
@@ -28,10 +18,10 @@ static void play(const struct trace *t, const char *name)
 	    .budget_bytes = 1 << 20};
 	struct sim_result res;
 
-	check(sim_run(t, model_find(name), &opt, &res) == 0);
-	check(res.cold.used <= res.cold.issued);
-	check(res.warm.used <= res.warm.issued);
-	check(res.seen == res.cold.events + res.warm.events);
+	MUST(sim_run(t, model_find(name), &opt, &res) == 0);
+	MUST(res.cold.used <= res.cold.issued);
+	MUST(res.warm.used <= res.warm.issued);
+	MUST(res.seen == res.cold.events + res.warm.events);
 	sim_result_done(&res);
 }
 
@@ -44,14 +34,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (size == 0)
 		return 0;
 	in = fmemopen((void *)(uintptr_t)data, size, "r");
-	check(in != NULL);
+	MUST(in != NULL);
 	t = trace_read(in, "fuzz", 1, err);
 	fclose(in);
 	if (t) {
 		play(t, "forefetch");
 		play(t, "access-trees");
 	} else {
-		check(strncmp(err, "fuzz:", 5) == 0);
+		MUST(strncmp(err, "fuzz:", 5) == 0);
 	}
 	trace_free(t);
 	return 0;

@@ -4,30 +4,20 @@
  * and a value on two lines: what is understood are texts without control
  * characters, and no name but ours is taken for ours.
  */
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/queue.h>
 
 #include <event2/http.h>
 #include <event2/keyvalq_struct.h>
 
 #include "web/request.h"
+#include "fuzz.h"
 
 enum { TEXT_MAX = 4096 };
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static void check(bool held)
-{
-	if (!held)
-		abort();
-}
 
 static void check_text(const char *text)
 {
 	for (; *text; text++)
-		check((unsigned char)*text >= 0x20 && *text != 0x7f);
+		MUST((unsigned char)*text >= 0x20 && *text != 0x7f);
 }
 
 static void check_request(const struct http_request *r)
@@ -42,7 +32,7 @@ static void check_request(const struct http_request *r)
 	check_text(r->mode);
 	if (len > sizeof(foreign) &&
 	    strcmp(r->host + len - strlen(foreign), foreign) == 0)
-		check(!request_names_us(r, names, 1));
+		MUST(!request_names_us(r, names, 1));
 	(void)request_names_us(r, names, 1);
 	(void)request_is_foreign(r);
 }
