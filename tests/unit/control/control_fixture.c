@@ -131,7 +131,7 @@ static void fill_server(
 	}
 }
 
-static void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
+void fill_status(void *ctx, struct arena *a, Forefetch__Status *out)
 {
 	struct fixture *fx = ctx;
 

@@ -15,6 +15,7 @@
 
 #define REQUEST_SIZE 64
 
+struct arena;
 struct control;
 struct event_base;
 struct metrics;
@@ -48,6 +49,9 @@ struct fixture {
 };
 
 uint64_t time_now_ms(void);
+
+/* What the daemon, whose `ctx` is the fixture, tells of itself. */
+void fill_status(void *ctx, struct arena *a, Forefetch__Status *out);
 
 /* Makes a directory, an event base and a control socket; and undoes it. */
 void set_up(struct fixture *fx);
