@@ -44,6 +44,8 @@ void linksim_init(struct linksim *s, unsigned percent, uint64_t cap_bits)
 	struct config_rate cap = {cap_bits, percent};
 	unsigned i;
 
+	if (s->le)
+		linksim_fini(s);
 	memset(s, 0, sizeof(*s));
 	s->le = linkest_new();
 	s->budget = budget_new(s->le, &cap);
@@ -68,6 +70,7 @@ void linksim_fini(struct linksim *s)
 {
 	budget_free(s->budget);
 	linkest_free(s->le);
+	s->le = NULL;
 }
 
 void linksim_link(struct linksim *s, uint64_t rate_bits, uint64_t delay_us)

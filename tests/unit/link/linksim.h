@@ -71,7 +71,8 @@ struct linksim {
 	uint64_t over_max_bytes; /* speculation in flight beyond the limit */
 };
 
-/* With 20 Mb/s, 40 ms and no traffic; cap as in the configuration. */
+/* With 20 Mb/s, 40 ms and no traffic; cap as in the configuration. What was
+ * simulated before has ended; at first it is zeros. */
 void linksim_init(struct linksim *s, unsigned percent, uint64_t cap_bits);
 void linksim_fini(struct linksim *s);
 void linksim_link(struct linksim *s, uint64_t rate_bits, uint64_t delay_us);

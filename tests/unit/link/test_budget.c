@@ -1,11 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What speculation may send, on a link that demand uses too. */
 #include "unittest.h"
-#include "link/linksim.h"
-
-#define SECOND_US UINT64_C(1000000)
-
-static struct linksim sim;
+#include "link/sim_fixture.h"
 
 TEST(test_first_window)
 {
@@ -151,7 +147,6 @@ TEST(test_no_queue)
 			if (heavy)
 				linksim_demand(&sim, 2, 20000, 65536);
 			assert_no_queue();
-			linksim_fini(&sim);
 		}
 	}
 }
@@ -184,7 +179,6 @@ TEST(test_start)
 		linksim_run(&sim, 5 * SECOND_US);
 		assert_in_range(
 		    sim.over_max_bytes, 0, (holds + unit) / 20 + 1514);
-		linksim_fini(&sim);
 	}
 }
 
@@ -203,7 +197,6 @@ TEST(test_share)
 		want = sim.rate_Bps * 10 / 100 * percent[i];
 		assert_in_range(
 		    sim.spec_bytes - before, want / 100 * 90, want / 100 * 105);
-		linksim_fini(&sim);
 	}
 }
 
@@ -222,7 +215,6 @@ TEST(test_longer_route)
 	want = sim.rate_Bps * 2 / 100 * 80;
 	assert_in_range(
 	    sim.spec_bytes - before, want / 100 * 80, want / 100 * 105);
-	linksim_fini(&sim);
 }
 
 /* What is certain fills the link, if nobody else does, whatever the share; and
@@ -245,7 +237,6 @@ TEST(test_certain)
 		    sim.spec_bytes - before, want / 100 * 88, want / 100 * 101);
 		if (i < 3)
 			assert_no_queue();
-		linksim_fini(&sim);
 	}
 }
 
@@ -268,7 +259,6 @@ TEST(test_long_replies)
 		want = sim.rate_Bps * 10;
 		assert_in_range(
 		    sim.spec_bytes - before, want / 100 * 92, want / 100 * 101);
-		linksim_fini(&sim);
 	}
 }
 
@@ -286,7 +276,6 @@ TEST(test_absolute)
 		want = bits[i] / 8 * 10;
 		assert_in_range(
 		    sim.spec_bytes - before, want / 100 * 95, want / 100 * 105);
-		linksim_fini(&sim);
 	}
 }
 
@@ -323,7 +312,6 @@ TEST(test_jitter)
 		sim.arg = &c;
 		linksim_run(&sim, 60 * SECOND_US);
 		assert_in_range(c.longest_us, 0, SECOND_US);
-		linksim_fini(&sim);
 	}
 }
 
@@ -339,7 +327,6 @@ TEST(test_demand_first)
 	alone = sim.demand_bytes;
 	linksim_run(&sim, 20 * SECOND_US);
 	alone = sim.demand_bytes - alone;
-	linksim_fini(&sim);
 
 	share_start(20000000, 40000, 80, 0);
 	linksim_demand(&sim, 16, 1000, 65536);
@@ -347,5 +334,4 @@ TEST(test_demand_first)
 	sim.demand_bytes = 0;
 	linksim_run(&sim, 20 * SECOND_US);
 	assert_true(sim.demand_bytes >= alone / 100 * 90);
-	linksim_fini(&sim);
 }

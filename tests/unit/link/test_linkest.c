@@ -1,28 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The estimates of a link, in virtual time. */
 #include "unittest.h"
-#include "link/linksim.h"
-
-#define SECOND_US UINT64_C(1000000)
-
-static struct linksim sim;
-
-static void assert_near(uint64_t got, uint64_t want, unsigned percent)
-{
-	uint64_t slack = want * percent / 100 + 1;
-
-	assert_in_range(got, want - slack, want + slack);
-}
-
-static void assert_rate(unsigned percent)
-{
-	assert_near(linkest_rate_Bps(sim.le), sim.rate_Bps, percent);
-}
-
-static void assert_base(unsigned percent)
-{
-	assert_near(linkest_base_us(sim.le), sim.delay_us, percent);
-}
+#include "link/sim_fixture.h"
 
 TEST(test_unknown)
 {
@@ -133,11 +112,9 @@ TEST(test_demand_alone)
 			linksim_run(&sim, 20 * SECOND_US);
 			assert_rate(15);
 			assert_base(10);
-			linksim_fini(&sim);
 			demand_start(&links[i], 8, tiny[j]);
 			linksim_run(&sim, 3 * SECOND_US);
 			assert_rate(15);
-			linksim_fini(&sim);
 		}
 	}
 }
@@ -167,7 +144,6 @@ TEST(test_first_reply)
 		/* And what the first two segments take. */
 		assert_in_range(linkest_base_us(sim.le), sim.delay_us / 10 * 9,
 		    sim.delay_us + 3100 * SECOND_US / sim.rate_Bps);
-		linksim_fini(&sim);
 	}
 }
 
@@ -281,7 +257,6 @@ TEST(test_idle_and_slower)
 	linksim_demand(&sim, 1, 0, 16384);
 	linksim_run(&sim, 120000);
 	assert_rate(10);
-	linksim_fini(&sim);
 }
 
 /* A server that takes its time is not a link that has become slower. */
@@ -297,7 +272,6 @@ TEST(test_server_slower)
 	linksim_run(&sim, 20 * SECOND_US);
 	assert_rate(15);
 	assert_base(15);
-	linksim_fini(&sim);
 }
 
 struct inflated {
@@ -346,7 +320,6 @@ TEST(test_faster_for_one)
 	linksim_run(&sim, 10 * SECOND_US);
 	assert_int_equal(in.over, 0);
 	assert_rate(10);
-	linksim_fini(&sim);
 }
 
 TEST(test_idle)
@@ -371,7 +344,6 @@ TEST(test_idle)
 	linksim_demand(&sim, 8, 1000, 65536);
 	linksim_run(&sim, 3 * SECOND_US);
 	assert_rate(15);
-	linksim_fini(&sim);
 }
 
 TEST(test_drop_and_rise)
@@ -398,7 +370,6 @@ TEST(test_drop_and_rise)
 		assert_rate(15);
 		assert_base(10);
 		assert_int_equal(linkest_routes(sim.le), 0);
-		linksim_fini(&sim);
 	}
 }
 
@@ -426,7 +397,6 @@ TEST(test_jitter)
 		assert_near(linkest_rate_Bps(sim.le), sim.rate_Bps, 35);
 		assert_base(15);
 		assert_int_equal(linkest_routes(sim.le), 0);
-		linksim_fini(&sim);
 	}
 }
 
@@ -439,7 +409,6 @@ TEST(test_forget)
 	assert_int_equal(linkest_base_us(sim.le), 0);
 	linksim_run(&sim, 3 * SECOND_US);
 	assert_rate(15);
-	linksim_fini(&sim);
 }
 
 static void assert_kind(uint64_t rate_bits, uint64_t base_us)
@@ -475,7 +444,6 @@ TEST(test_kinds)
 	linkest_set_kind(sim.le, CONFIG_LINK_AUTO);
 	assert_int_equal(linkest_rate_Bps(sim.le), 0);
 	assert_int_equal(linkest_base_us(sim.le), 0);
-	linksim_fini(&sim);
 }
 
 /* Whatever the kind, within seconds what is measured counts. */
@@ -499,13 +467,11 @@ TEST(test_kind_is_but_a_start)
 			linkest_forget(sim.le);
 			linksim_run(&sim, 5 * SECOND_US);
 			assert_rate(15);
-			linksim_fini(&sim);
 			demand_start(&real[i], 1, 90);
 			linkest_set_kind(sim.le, k);
 			linksim_run(&sim, 5 * SECOND_US);
 			/* A reply's own wire time is a part of it. */
 			assert_base(15);
-			linksim_fini(&sim);
 		}
 	}
 }

@@ -1,27 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Routes that become longer or shorter under an estimate, in virtual time. */
 #include "unittest.h"
-#include "link/linksim.h"
-
-#define SECOND_US UINT64_C(1000000)
-
-static struct linksim sim;
-
-static void assert_rate(unsigned percent)
-{
-	uint64_t slack = sim.rate_Bps * percent / 100;
-
-	assert_in_range(linkest_rate_Bps(sim.le), sim.rate_Bps - slack,
-	    sim.rate_Bps + slack);
-}
-
-static void assert_base(unsigned percent)
-{
-	uint64_t slack = sim.delay_us * percent / 100;
-
-	assert_in_range(linkest_base_us(sim.le), sim.delay_us - slack,
-	    sim.delay_us + slack);
-}
+#include "link/sim_fixture.h"
 
 TEST(test_longer_route)
 {
@@ -51,7 +31,6 @@ TEST(test_longer_route)
 		assert_in_range(linkest_base_us(sim.le), 9000, 20000);
 		linksim_run(&sim, 10 * SECOND_US);
 		assert_base(15);
-		linksim_fini(&sim);
 	}
 }
 
@@ -85,7 +64,6 @@ TEST(test_longer_at_once)
 		linksim_run(&sim, 2 * SECOND_US);
 		assert_in_range(
 		    linkest_base_us(sim.le), 1, routes[k][0] * 2 + 4000);
-		linksim_fini(&sim);
 	}
 }
 

@@ -137,6 +137,5 @@ TEST(test_other_link)
 		assert_in_range(linkest_rate_Bps(sim.le),
 		    sim.rate_Bps / 100 * 85, sim.rate_Bps / 100 * 115);
 		assert_in_range(sim.over_max_bytes, 0, holds / 20 + 1514);
-		linksim_fini(&sim);
 	}
 }
