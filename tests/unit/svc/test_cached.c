@@ -15,32 +15,36 @@ enum { BIG = 64 << 10, HOUR = 3600 };
 typedef enum cached_verdict decide(
     const struct cached_call *call, struct cached_answer *a);
 
-/* The last answer, and what its question was made of. */
+/* Whoever asks now, how, and the last answer, which is there until the test is
+ * over. */
 struct asking {
-	struct asker who;
-	bool confirmed, rest_asked;
+	struct world *w;
+	uint64_t received_us; /* 0: now */
+	bool offline, nobody, confirmed, rest_asked;
 	struct datacache_waiter disk;
 	struct cached_answer a;
 };
 
-static struct asking asking_now(struct world *w)
-{
-	struct asking q = {.who = asker_now(w->caches, w->cred, w->now_us)};
-
-	return q;
-}
-
 static enum cached_verdict ask(
     struct asking *q, uint32_t proc, const union nfs_args *args, decide *row)
 {
-	struct cached_call call = {.who = q->who,
+	struct world *w = q->w;
+	struct cached_call call = {
+	    .who = asker_now(w->caches, q->nobody ? 0 : w->cred, w->now_us),
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .args = args,
 	    .confirmed = q->confirmed,
 	    .rest_asked = q->rest_asked,
 	    .disk = &q->disk};
+	enum cached_verdict verdict;
 
-	return row(&call, &q->a);
+	call.who.offline = q->offline;
+	if (q->received_us)
+		call.who.received_us = q->received_us;
+	q->a.list = NULL;
+	verdict = row(&call, &q->a);
+	AFTER(free, q->a.list);
+	return verdict;
 }
 
 static enum cached_verdict ask_getattr(struct asking *q, const char *fh)
@@ -201,11 +205,10 @@ FIXTURE(struct world, setup, teardown);
 TEST(test_bounded, struct world *w)
 {
 	uint64_t sent_us = w->now_us;
-	struct asking q = asking_now(w);
+	struct asking q = {.w = w};
 
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 	say_dir(w, "dir", 10);
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
 	assert_int_equal(q.a.sent_us, sent_us);
 	assert_int_equal(
@@ -213,58 +216,51 @@ TEST(test_bounded, struct world *w)
 	    10);
 	/* A confirmation has the age of the call that brought it. */
 	w->now_us = sent_us + 3 * S;
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
 	w->now_us++;
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
 TEST(test_strict, struct world *w)
 {
-	struct asking q = asking_now(w);
+	struct asking q = {.w = w};
 	uint64_t sent_us = w->now_us;
 
 	set_mode(w, CONFIG_CONSISTENCY_STRICT);
 	say_dir(w, "dir", 10);
 	/* It was asked for on behalf of this very request. */
-	q.who.now_us = w->now_us;
+	q.received_us = sent_us;
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
-	q.who.received_us = sent_us + 1;
+	q.received_us++;
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
 TEST(test_frozen, struct world *w)
 {
-	struct asking q;
+	struct asking q = {.w = w};
 
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
 	say_dir(w, "dir", 10);
 	w->now_us = T0 + UINT64_C(1) * HOUR * S;
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
 	/* Attributes hold for ever, the right to them for grant_timeout. */
 	w->now_us++;
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
 TEST(test_offline, struct world *w)
 {
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir(w, "dir", 10);
 	say_lookup(w, "file", "f", 10, round_trip(w));
 	w->now_us = T0 + UINT64_C(1800) * S;
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
-	q.who.offline = true;
+	q.offline = true;
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_HIT);
 	assert_int_equal(ask_lookup(&q, "other"), CACHED_MISS);
 	w->now_us = T0 + UINT64_C(2) * HOUR * S;
-	q = asking_now(w);
-	q.who.offline = true;
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
@@ -272,14 +268,12 @@ TEST(test_offline, struct world *w)
 
 TEST(test_access, struct world *w)
 {
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir(w, "dir", 10);
-	q = asking_now(w);
 	/* GETATTR proves no right. */
 	assert_int_equal(ask_access(&q, "dir", ACCESS3_READ), CACHED_MISS);
 	say_dir_access(w, ACCESS3_READ);
-	q = asking_now(w);
 	assert_int_equal(
 	    ask_access(&q, "dir", ACCESS3_READ | ACCESS3_MODIFY), CACHED_HIT);
 	assert_int_equal(
@@ -290,27 +284,23 @@ TEST(test_access, struct world *w)
 
 TEST(test_another_user, struct world *w)
 {
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir_access(w, ACCESS_ALL);
 	say_lookup(w, "file", "f", 10, round_trip(w));
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_HIT);
 	be_somebody_else(w);
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 	assert_int_equal(ask_access(&q, "dir", ACCESS3_READ), CACHED_MISS);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
 	/* It may know what it was told, and nothing beyond. */
 	say_dir(w, "dir", 10);
-	q = asking_now(w);
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_HIT);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
 	say_dir_access(w, ACCESS3_LOOKUP);
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_HIT);
 	/* Nobody: there is no room for more credentials. */
-	q.who.cred = 0;
+	q.nobody = true;
 	assert_int_equal(ask_getattr(&q, "dir"), CACHED_MISS);
 }
 
@@ -319,12 +309,11 @@ TEST(test_another_user, struct world *w)
 TEST(test_name, struct world *w)
 {
 	const LOOKUP3resok *r;
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir(w, "dir", 10);
 	w->now_us += 1 * S;
 	say_lookup(w, "file", "f", 10, round_trip(w));
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_HIT);
 	r = &q.a.res.lookup.LOOKUP3res_u.resok;
 	assert_int_equal(q.a.res.status, NFS3_OK);
@@ -333,41 +322,36 @@ TEST(test_name, struct world *w)
 	assert_true(r->dir_attributes.attributes_follow);
 	/* Somebody changed the directory: the name may lead elsewhere. */
 	say_dir(w, "dir", 11);
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "file"), CACHED_MISS);
 }
 
 TEST(test_absence, struct world *w)
 {
-	struct asking q;
+	struct asking q = {.w = w};
 	uint64_t sent_us;
 
 	say_dir(w, "dir", 10);
 	sent_us = w->now_us;
 	say_lookup(w, "none", NULL, 10, round_trip(w));
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_HIT);
 	assert_int_equal(q.a.res.status, NFS3ERR_NOENT);
 	assert_int_equal(ask_lookup(&q, "nothing"), CACHED_MISS);
 	/* negative_timeout is the shorter one. */
 	w->now_us = sent_us + 2 * S + 1;
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_MISS);
 }
 
 TEST(test_absent_from_listing, struct world *w)
 {
 	static const char *const names[] = {"a", "b"};
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir_access(w, ACCESS_ALL);
 	w->now_us += 1 * S;
 	say_list(w, names, 2, true, 2);
-	q = asking_now(w);
 	/* Whether names have one spelling there is not known yet. */
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_MISS);
 	say_sensitive(w);
-	q = asking_now(w);
 	assert_int_equal(ask_lookup(&q, "none"), CACHED_HIT);
 	assert_int_equal(q.a.res.status, NFS3ERR_NOENT);
 	assert_int_equal(ask_lookup(&q, "a"), CACHED_HIT);
@@ -381,33 +365,29 @@ TEST(test_absent_from_listing, struct world *w)
 TEST(test_listing, struct world *w)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir_access(w, ACCESS_ALL);
 	w->now_us += 1 * S;
 	say_list(w, names, 4, false, 0);
-	q = asking_now(w);
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_HIT);
 	assert_non_null(q.a.list);
 	assert_int_equal(
 	    q.a.res.readdir.READDIR3res_u.resok.cookieverf[0], 'v');
-	free(q.a.list);
 	/* From any cookie, but only under the verifier that it came with. */
 	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_HIT);
-	free(q.a.list);
 	assert_int_equal(ask_readdir(&q, 2, 'w', 4096), CACHED_MISS);
 	assert_null(q.a.list);
 	/* No room for one entry. */
 	assert_int_equal(ask_readdir(&q, 0, 0, 100), CACHED_MISS);
 	/* Its attributes are too old: a small reply may spare a large one. */
 	w->now_us += 4 * S;
-	q = asking_now(w);
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_CONFIRM);
 	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_MISS);
 	q.confirmed = true;
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_MISS);
+	q.confirmed = false;
 	be_somebody_else(w);
-	q = asking_now(w);
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_MISS);
 }
 
@@ -415,25 +395,20 @@ TEST(test_listing, struct world *w)
 TEST(test_listing_goes_on, struct world *w)
 {
 	static const char *const names[] = {"a", "b", "c", "d"};
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir_access(w, ACCESS_ALL);
 	w->now_us += 1 * S;
 	say_list(w, names, 4, true, 4);
-	q = asking_now(w);
 	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_HIT);
-	free(q.a.list);
 	assert_int_equal(ask_readdir(&q, 2, 'w', 4096), CACHED_MISS);
 	assert_int_equal(ask_readdir(&q, 9, 'v', 4096), CACHED_MISS);
 	/* It may count otherwise from the beginning on. */
 	assert_int_equal(ask_readdir(&q, 0, 0, 4096), CACHED_MISS);
 	say_list(w, names, 2, false, 0);
 	assert_int_equal(ask_readdir(&q, 1, 'v', 4096), CACHED_HIT);
-	free(q.a.list);
 	assert_int_equal(ask_readdir(&q, 3, 'v', 4096), CACHED_HIT);
-	free(q.a.list);
 	be_somebody_else(w);
-	q = asking_now(w);
 	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_MISS);
 }
 
@@ -442,24 +417,20 @@ TEST(test_listing_with_attributes, struct world *w)
 {
 	static const char *const names[] = {
 	    "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"};
-	struct asking q;
+	struct asking q = {.w = w};
 
 	say_dir_access(w, ACCESS_ALL);
 	w->now_us += 1 * S;
 	say_list(w, names, 10, true, 9);
-	q = asking_now(w);
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_HIT);
-	free(q.a.list);
 	w->now_us += 1 * S;
 	say_list(w, names, 10, true, 8);
 	/* The ninth is as old as the first listing … */
 	w->now_us += 2 * S;
-	q = asking_now(w);
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_MISS);
 	/* … which does not matter where nobody else can be asked. */
-	q.who.offline = true;
+	q.offline = true;
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_HIT);
-	free(q.a.list);
 }
 
 /* ---- data -------------------------------------------------------------- */
@@ -484,13 +455,11 @@ TEST(test_read, struct world *w)
 {
 	const READ3resok *r;
 	struct fixture fx;
-	struct asking q;
+	struct asking q = {.w = w};
 
 	begin_data(w, &fx);
-	q = asking_now(w);
 	assert_int_equal(ask_read(&q, 0, BIG), CACHED_MISS);
 	say_read(w, &fx, 0, 32 * KIB);
-	q = asking_now(w);
 	assert_int_equal(ask_read(&q, 1000, 4096), CACHED_HIT);
 	r = &q.a.res.read.READ3res_u.resok;
 	assert_int_equal(r->count, 4096);
@@ -512,12 +481,11 @@ TEST(test_read, struct world *w)
 TEST(test_read_confirms, struct world *w)
 {
 	struct fixture fx;
-	struct asking q;
+	struct asking q = {.w = w};
 
 	begin_data(w, &fx);
 	say_read(w, &fx, 0, 32 * KIB);
 	w->now_us += 4 * S;
-	q = asking_now(w);
 	assert_int_equal(ask_read(&q, 0, 32 * KIB), CACHED_CONFIRM);
 	/* Not all of it is there: the READ itself confirms as well. */
 	assert_int_equal(ask_read(&q, 0, BIG), CACHED_MISS);
@@ -525,7 +493,7 @@ TEST(test_read_confirms, struct world *w)
 	assert_int_equal(ask_read(&q, 0, 32 * KIB), CACHED_MISS);
 	/* Somebody who was not seen to be let in: the server is asked. */
 	be_somebody_else(w);
-	q = asking_now(w);
+	q.confirmed = false;
 	assert_int_equal(ask_read(&q, 0, 32 * KIB), CACHED_CONFIRM);
 	q.confirmed = true;
 	assert_int_equal(ask_read(&q, 0, 32 * KIB), CACHED_MISS);
@@ -535,14 +503,13 @@ TEST(test_read_confirms, struct world *w)
 TEST(test_read_waits, struct world *w)
 {
 	struct fixture fx;
-	struct asking q;
+	struct asking q = {.w = w};
 
 	begin_data(w, &fx);
 	say_read(w, &fx, 0, 32 * KIB);
 	/* What is on disk is compared with its checksum first. */
 	fixture_reopen(&fx);
 	w->caches->data = fx.dc;
-	q = asking_now(w);
 	q.disk.on_ready = on_ready;
 	assert_int_equal(ask_read(&q, 0, 32 * KIB), CACHED_WAIT);
 	while (q.disk.on_ready)
@@ -556,20 +523,18 @@ TEST(test_read_waits, struct world *w)
 TEST(test_whole, struct world *w)
 {
 	union nfs_args args = {.object = fh_of("dir")};
-	struct asking q = asking_now(w);
+	struct asking q = {.w = w};
 
 	assert_int_equal(
 	    ask(&q, NFSPROC3_PATHCONF, &args, cached_whole), CACHED_MISS);
 	say_dir(w, "dir", 10);
 	say_sensitive(w);
-	q = asking_now(w);
 	assert_int_equal(
 	    ask(&q, NFSPROC3_PATHCONF, &args, cached_whole), CACHED_HIT);
 	assert_true(q.a.res.pathconf.PATHCONF3res_u.resok.case_preserving);
 	assert_int_equal(
 	    ask(&q, NFSPROC3_FSSTAT, &args, cached_whole), CACHED_MISS);
 	w->now_us += 4 * S;
-	q = asking_now(w);
 	assert_int_equal(
 	    ask(&q, NFSPROC3_PATHCONF, &args, cached_whole), CACHED_MISS);
 }
