@@ -4,12 +4,10 @@
 
 #include <assert.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include <event2/event.h>
 
+#include "unittest.h"
 #include "base/log.h"
 
 enum { LIMIT_US = 60000000, LOOK_US = 2000, DEADLINE_US = 20000000 };
@@ -143,7 +141,7 @@ static void on_value(struct engine_ask *a, const void *data, size_t len)
 	q->answers++;
 	if (!data)
 		return;
-	q->value = malloc(len + 1);
+	q->value = AFTER(free, malloc(len + 1));
 	memcpy(q->value, data, len);
 	q->value[len] = '\0';
 	q->len = len;
@@ -172,12 +170,6 @@ bool farm_put(struct farm_world *w, const char *key, const char *value)
 	return engine_put(w->engine, &k, value, strlen(value), 0);
 }
 
-void question_free(struct question *q)
-{
-	free(q->value);
-	q->value = NULL;
-}
-
 struct having {
 	struct farm_world *w;
 	const char *key;
@@ -194,13 +186,10 @@ static bool could_ask(void *arg)
 bool farm_has(struct farm_world *w, const char *key, const char *value)
 {
 	struct having h = {.w = w, .key = key};
-	bool is;
 
 	farm_until(w, could_ask, &h);
 	farm_until_answered(w, &h.q);
-	is = h.q.value && strcmp(h.q.value, value) == 0;
-	question_free(&h.q);
-	return is;
+	return h.q.value && strcmp(h.q.value, value) == 0;
 }
 
 static void on_flushed(void *ctx, uint64_t removed, const char *error)

@@ -23,7 +23,8 @@ struct event_base;
 struct question {
 	struct engine_ask ask;
 	unsigned answers;
-	char *value; /* a copy, with a zero behind it; NULL: none */
+	/* A copy, with a zero behind it, until the test is over; NULL: none. */
+	char *value;
 	size_t len;
 };
 
@@ -66,7 +67,6 @@ void farm_mark(struct farm_world *w, const char *key, const char *mark);
 bool farm_put(struct farm_world *w, const char *key, const char *value);
 /* Asks until somebody can be asked and answers; true: it is `value`. */
 bool farm_has(struct farm_world *w, const char *key, const char *value);
-void question_free(struct question *q);
 
 bool farm_flush(struct farm_world *w, const char *prefix, struct flushed *f);
 void farm_until_flushed(struct farm_world *w, struct flushed *f);

@@ -24,7 +24,7 @@ void lies_set_url(struct lies *l, const char *url);
 void lies_begin(struct lies *l);
 /* The same, and it is up. */
 void lies_begin_up(struct lies *l);
-/* Ask, and wait until there is an answer; NULL or a string to free. */
+/* Ask, and wait until there is an answer; NULL or a string. */
 char *lies_ask(struct lies *l, const char *key);
 /* What its state is, and a part of its error. */
 void lies_expect(struct lies *l, enum engine_state state, const char *word);

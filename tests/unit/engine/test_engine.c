@@ -52,7 +52,7 @@ static void use_it(struct farm_world *w, struct redis *r)
 {
 	struct engine_key key = farm_key("key");
 	FREED char *value = calloc(1, 1 << 20);
-	ENDS_BY(question_free) struct question q;
+	struct question q;
 
 	assert_false(farm_has(w, "key", "value"));
 	memset(value, 'v', 1 << 20);

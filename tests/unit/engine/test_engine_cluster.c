@@ -159,7 +159,6 @@ static bool all_answer(void *arg)
 			return false;
 		farm_until_answered(&s->w, &q);
 		is = q.value && strcmp(q.value, key) == 0;
-		question_free(&q);
 		if (!is)
 			return false;
 	}

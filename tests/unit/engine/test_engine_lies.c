@@ -308,7 +308,6 @@ TEST(test_value_and_lie, struct lies *l)
 		vclock_pass(10 * MS);
 		assert_int_equal(q.answers, 1);
 		assert_string_equal(q.value, "x");
-		question_free(&q);
 		lies_expect(l, ENGINE_DOWN, "it sent");
 		lies_recover(l);
 		lies_again(l);
@@ -365,7 +364,6 @@ TEST(test_byte_by_byte, struct lies *l)
 			assert_string_equal(q.value, whole[i].value);
 		else
 			assert_null(q.value);
-		question_free(&q);
 		lies_expect(l, ENGINE_UP, "");
 	}
 }
@@ -387,7 +385,6 @@ TEST(test_largest_value, struct lies *l)
 		vclock_pass(S);
 		assert_int_equal(q.answers, 1);
 		assert_int_equal(q.len, ENGINE_VALUE_MAX);
-		question_free(&q);
 	}
 	lies_recover(l);
 }
@@ -420,7 +417,6 @@ TEST(test_more_behind_lie, struct lies *l)
 		fake_send(l->fake, text, (size_t)len);
 		vclock_pass(10 * MS);
 		assert_int_equal(q[0].len, sizes[i]);
-		question_free(&q[0]);
 		for (int k = 0; k < 3; k++)
 			assert_int_equal(q[k].answers, 1);
 		assert_null(q[1].value);
@@ -447,8 +443,6 @@ TEST(test_large_and_first_byte, struct lies *l)
 	assert_int_equal(q[1].len, 2);
 	assert_int_equal(q[2].answers, 1);
 	lies_expect(l, ENGINE_UP, "");
-	question_free(&q[0]);
-	question_free(&q[1]);
 }
 
 /* While much comes from the engine at once, the loop serves others in between.
@@ -458,7 +452,7 @@ TEST(test_shares_the_loop, struct lies *l)
 	enum { BYTES = 320 << 10 };
 	static char text[BYTES + 100];
 	int len = sprintf(text, "$%d\r\n%0*d\r\n", BYTES, BYTES, 7);
-	ENDS_BY(question_free) struct question q;
+	struct question q;
 	unsigned turns = 0;
 
 	lies_set_url(l, fake_path_url(l->fake));
@@ -488,7 +482,6 @@ TEST(test_cut, struct lies *l)
 		asked = farm_ask(&l->w, &q, "key", 10 * MS);
 		vclock_pass(20 * MS);
 		assert_int_equal(q.answers, asked);
-		question_free(&q);
 		lies_recover(l);
 		lies_again(l);
 	}

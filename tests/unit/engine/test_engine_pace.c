@@ -24,16 +24,13 @@ TEST(test_get_and_put, struct lies *l)
 	fake_say(l->fake, "GET", "$5\r\na\0\r\nb\r\n", 11);
 	value = lies_ask(l, "key");
 	assert_memory_equal(value, "a\0\r\nb", 5);
-	free(value);
 	fake_say_text(l->fake, "GET", "$0\r\n\r\n");
 	value = lies_ask(l, "empty");
 	assert_string_equal(value, "");
-	free(value);
 	fake_say_text(
 	    l->fake, "GET", "$36\r\n0123456789abcdefghijklmnopqrstuvwxyz\r\n");
 	value = lies_ask(l, "long");
 	assert_string_equal(value, "0123456789abcdefghijklmnopqrstuvwxyz");
-	free(value);
 	assert_true(farm_put(&l->w, "key", "value"));
 	vclock_pass(10 * MS);
 	assert_int_equal(fake_asked(l->fake, "SET"), 1);
@@ -82,7 +79,6 @@ TEST(test_order, struct lies *l)
 	vclock_pass(5 * MS);
 	for (int i = 0; i < 20; i++) {
 		assert_int_equal(q[i].answers, i != 7);
-		question_free(&q[i]);
 	}
 }
 
@@ -112,7 +108,7 @@ TEST(test_round_trip, struct lies *l)
 	memcpy(large + head + 131072, "\r\n", 2);
 	fake_say(l->fake, "GET", large, (size_t)head + 131074);
 	for (int i = 0; i < 40; i++) {
-		ENDS_BY(question_free) struct question q;
+		struct question q;
 
 		fake_hang(l->fake, true);
 		assert_true(farm_ask(&l->w, &q, "key", 100 * MS));
@@ -146,7 +142,6 @@ TEST(test_deadline, struct lies *l)
 	fake_hang(l->fake, false);
 	vclock_pass(5 * MS);
 	assert_string_equal(q[0].value, "hi");
-	question_free(&q[0]);
 	assert_int_equal(q[1].answers + q[2].answers, 2);
 	assert_null(q[1].value);
 	assert_int_equal(farm_status(&l->w).timeouts, 2);
@@ -173,7 +168,6 @@ TEST(test_owes_an_answer, struct lies *l)
 		if (i == 2)
 			continue;
 		assert_string_equal(q[i].value, "hi");
-		question_free(&q[i]);
 	}
 }
 
@@ -181,7 +175,7 @@ TEST(test_owes_an_answer, struct lies *l)
 TEST(test_hang, struct lies *l)
 {
 	unsigned waited = 0, connections = fake_connections(l->fake);
-	ENDS_BY(question_free) struct question q;
+	struct question q;
 
 	lies_begin_up(l);
 	fake_hang(l->fake, true);
