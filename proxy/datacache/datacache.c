@@ -172,18 +172,6 @@ void datacache_flush(struct datacache *dc)
 	dc->cap_bytes = UINT64_MAX;
 }
 
-int datacache_renew(struct datacache *dc, char *err, size_t errlen)
-{
-	return load_anew(dc, err, errlen);
-}
-
-void datacache_renewed(struct datacache *dc)
-{
-	dc->off = dc->full = false;
-	health_renew(dc);
-	dc->cap_bytes = UINT64_MAX;
-}
-
 uint64_t datacache_need_bytes(uint64_t size_bytes)
 {
 	uint64_t seg = datacache_seg_bytes(size_bytes);
@@ -231,8 +219,7 @@ void datacache_get_stats(const struct datacache *dc, struct datacache_stats *st)
 {
 	*st = dc->st;
 	st->on = !dc->off && !dc->full;
-	st->failed = dc->off ? health_error(dc) : 0;
-	st->hangs_since_us = health_hangs_since_us(dc);
-	st->files = index_files(dc);
+	if (!dc->off)
+		st->failed = 0;
 	st->run = layout_run(dc);
 }

@@ -200,13 +200,6 @@ void index_drop_segment(struct datacache *dc, struct segment *seg, bool kill)
 	assert(seg->live_extents == 0);
 }
 
-void datacache_drop(struct datacache *dc, const struct data_key *key)
-{
-	tomb_file_begin(dc);
-	datacache_cut(dc, key, 0, UINT64_MAX);
-	tomb_file_end(dc);
-}
-
 void datacache_cut(struct datacache *dc, const struct data_key *key,
     uint64_t offset, uint64_t len)
 {

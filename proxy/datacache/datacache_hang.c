@@ -28,11 +28,9 @@ enum {
 };
 
 struct disk_health {
-	uint64_t since_us; /* since when the disk does not answer; 0: it does */
-	uint64_t over_us;  /* since when it does again */
-	uint64_t pause_us; /* how long it is left alone after that */
-	unsigned failures; /* within FAILURES_US */
-	int error;         /* the last of them, an errno */
+	uint64_t over_us;       /* since when it does again */
+	uint64_t pause_us;      /* how long it is left alone after that */
+	unsigned failures;      /* within FAILURES_US */
 	unsigned failures_seen; /* `failures` at the last tick */
 	uint64_t failed_us;     /* the tick that saw the last one */
 };
@@ -43,19 +41,11 @@ bool health_init(struct datacache *dc)
 	return dc->health != NULL;
 }
 
-uint64_t health_hangs_since_us(const struct datacache *dc)
+void datacache_renewed(struct datacache *dc)
 {
-	return dc->health->since_us;
-}
-
-int health_error(const struct datacache *dc)
-{
-	return dc->health->error;
-}
-
-void health_renew(struct datacache *dc)
-{
+	dc->off = dc->full = false;
 	dc->health->failures = 0;
+	dc->cap_bytes = UINT64_MAX;
 }
 
 void datacache_failed(struct datacache *dc, const char *what, int err)
@@ -64,7 +54,7 @@ void datacache_failed(struct datacache *dc, const char *what, int err)
 
 	log_warn(
 	    "datacache server=%s: %s: %s", dc->server, what, strerror(-err));
-	h->error = -err;
+	dc->st.failed = -err;
 	if (++h->failures < FAILURES_MAX || dc->off)
 		return;
 	log_warn("datacache server=%s: off, the disk failed %u times",
@@ -107,7 +97,7 @@ static void hang_begin(struct datacache *dc, uint64_t since_us, uint64_t now_us)
 	bool again =
 	    h->over_us > 0 && now_us - h->over_us < PAUSE_MAX_S * SECOND_US;
 
-	h->since_us = since_us;
+	dc->st.hangs_since_us = since_us;
 	h->pause_us = again ? 2 * h->pause_us : SECOND_US;
 	if (h->pause_us > PAUSE_MAX_S * SECOND_US)
 		h->pause_us = PAUSE_MAX_S * SECOND_US;
@@ -120,14 +110,15 @@ static void hang_end(struct datacache *dc, uint64_t now_us)
 {
 	struct disk_health *h = dc->health;
 
-	if (h->over_us <= h->since_us)
+	if (h->over_us <= dc->st.hangs_since_us)
 		h->over_us = now_us;
 	if (now_us - h->over_us < h->pause_us)
 		return;
 	log_info("datacache server=%s seconds=%llu: the disk answers again",
 	    dc->server,
-	    (unsigned long long)((h->over_us - h->since_us) / SECOND_US));
-	h->since_us = 0;
+	    (unsigned long long)((h->over_us - dc->st.hangs_since_us) /
+				 SECOND_US));
+	dc->st.hangs_since_us = 0;
 }
 
 /* Failures are forgotten after a while: one bad sector a month is no bad disk.
@@ -149,12 +140,12 @@ void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
 	struct disk_health *h = dc->health;
 
 	forgive(dc, now_us);
-	if (late_us > 0 && h->since_us == 0)
+	if (late_us > 0 && dc->st.hangs_since_us == 0)
 		hang_begin(dc, late_us, now_us);
 	if (late_us > 0)
 		h->over_us = 0;
-	if (late_us == 0 && h->since_us > 0)
+	if (late_us == 0 && dc->st.hangs_since_us > 0)
 		hang_end(dc, now_us);
-	if (h->since_us > 0 && !patient)
+	if (dc->st.hangs_since_us > 0 && !patient)
 		requests_give_up(dc);
 }

@@ -26,7 +26,6 @@ struct buckets {
 	size_t room;  /* allocated; a power of two */
 	size_t level; /* buckets before this round of splits; likewise */
 	size_t split; /* the next to be split */
-	uint64_t files;
 };
 
 struct index {
@@ -137,8 +136,8 @@ struct file *index_make(
 	bucket = index_bucket(ix, key);
 	f->next = *bucket;
 	*bucket = f;
-	ix->files++;
-	if (ix->files > ix->level + ix->split &&
+	dc->st.files++;
+	if (dc->st.files > ix->level + ix->split &&
 	    ix->level + ix->split < ix->room)
 		index_split(ix);
 	return f;
@@ -184,6 +183,7 @@ static bool buckets_free(struct datacache *dc, struct buckets *ix, uint64_t n)
 static void index_clear(struct datacache *dc)
 {
 	(void)buckets_free(dc, &dc->index->now, UINT64_MAX);
+	dc->st.files = 0;
 	dc->st.extents = 0;
 	dc->st.live_bytes = 0;
 	dc->st.pinned_bytes = 0;
@@ -199,10 +199,10 @@ void index_tidy(struct datacache *dc, struct file *f)
 	while (*at != f)
 		at = &(*at)->next;
 	*at = f->next;
-	dc->index->now.files--;
+	dc->st.files--;
 	file_free(dc, f);
 	/* The table shrinks only when it is empty. */
-	if (dc->index->now.files == 0 && dc->index->now.room > BUCKETS_FIRST)
+	if (dc->st.files == 0 && dc->index->now.room > BUCKETS_FIRST)
 		index_clear(dc);
 }
 
@@ -212,7 +212,7 @@ void index_bury(struct datacache *dc)
 {
 	/* A small index is freed at once; so is what came in since the last
 	 * flush, while that is still being buried. */
-	if (!dc->index->buried.v && dc->index->now.files > BURY_MIN) {
+	if (!dc->index->buried.v && dc->st.files > BURY_MIN) {
 		dc->index->buried = dc->index->now;
 		dc->index->now = (struct buckets){0};
 	}
@@ -231,11 +231,6 @@ void index_free(struct datacache *dc)
 	index_clear(dc);
 	(void)buckets_free(dc, &dc->index->buried, UINT64_MAX);
 	dc_free(dc, dc->index, sizeof(*dc->index));
-}
-
-uint64_t index_files(const struct datacache *dc)
-{
-	return dc->index->now.files;
 }
 
 bool index_walk(struct datacache *dc, size_t *bucket, size_t n,

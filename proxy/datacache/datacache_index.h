@@ -85,7 +85,6 @@ struct file *index_make(struct datacache *dc, const struct data_key *key,
 void index_tidy(struct datacache *dc, struct file *f);
 /* Forget all; the memory is freed later, by datacache_bury(). */
 void index_bury(struct datacache *dc);
-uint64_t index_files(const struct datacache *dc);
 /* Call `each`, which may tidy it, with all files in `n` buckets from `*bucket`
  * on; false: there are no more. Where the index grows meanwhile, files move to
  * buckets at the end. */

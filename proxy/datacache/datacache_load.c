@@ -413,7 +413,7 @@ void load_retire(struct datacache *dc)
  * the directory's descriptor, which is kept; what they do to segments that are
  * gone has no effect.
  */
-int load_anew(struct datacache *dc, char *err, size_t errlen)
+int datacache_renew(struct datacache *dc, char *err, size_t errlen)
 {
 	struct datacache now = {
 	    .dir = dc->dir, .server = dc->server, .id = dc->id, .dirfd = -1};

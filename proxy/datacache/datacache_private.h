@@ -77,7 +77,7 @@ struct datacache {
 	struct evict *evict;
 	struct layout *layout;
 	struct pinned_table *pinned;
-	struct datacache_stats st;
+	struct datacache_stats st; /* datacache_get_stats() has the rest */
 };
 
 /* ---- datacache.c ------------------------------------------------------ */
@@ -96,12 +96,6 @@ void id_remove(struct id_table *t, uint32_t id);
 bool health_init(struct datacache *dc);
 /* The disk failed; the cache is switched off if that was once too often. */
 void datacache_failed(struct datacache *dc, const char *what, int err);
-/* Since when the disk does not answer; 0: it does. */
-uint64_t health_hangs_since_us(const struct datacache *dc);
-/* The last failure, an errno. */
-int health_error(const struct datacache *dc);
-/* Forget all failures. */
-void health_renew(struct datacache *dc);
 /* The earlier of `oldest` and since when a job is under way, if that is `us` or
  * longer. `*begun_us`, 0 at first, is set by the first call, since nobody else
  * knows the time. */
@@ -114,10 +108,6 @@ bool tomb_init(struct datacache *dc);
 /* Void what the index of `seg` says of the range. */
 void tomb_add(struct datacache *dc, struct segment *seg,
     const struct data_key *key, uint64_t offset, uint64_t len);
-/* Between these two calls a whole file is dropped: each segment needs one
- * tombstone for it. */
-void tomb_file_begin(struct datacache *dc);
-void tomb_file_end(struct datacache *dc);
 /* Drop those that wait to be written. */
 void tomb_clear(struct datacache *dc);
 
@@ -159,7 +149,5 @@ void pin_lost_all(struct datacache *dc);
 int load_dir(struct datacache *dc, char *err, size_t errlen);
 /* Give up the segments in which nothing was found. */
 void load_retire(struct datacache *dc);
-/* Empty the directory and begin anew; nobody else may use it meanwhile. */
-int load_anew(struct datacache *dc, char *err, size_t errlen);
 
 #endif

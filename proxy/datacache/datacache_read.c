@@ -129,7 +129,7 @@ static bool all_resident(const struct rbuf_piece *pieces, unsigned n)
 static bool find_may_wait(const struct datacache *dc,
     const struct datacache_read *rd, const struct datacache_waiter *w)
 {
-	if (health_hangs_since_us(dc) > 0 && !rd->patient)
+	if (dc->st.hangs_since_us > 0 && !rd->patient)
 		return false;
 	return !w || !w->woken || (w->late && rd->patient);
 }
@@ -204,8 +204,7 @@ void datacache_touch(struct datacache *dc, const struct datacache_read *rd)
 	unsigned n, unverified;
 
 	/* Half of the places are for those who wait. */
-	if (!f || health_hangs_since_us(dc) > 0 ||
-	    !version_is(f, rd->version) ||
+	if (!f || dc->st.hangs_since_us > 0 || !version_is(f, rd->version) ||
 	    requests_count(dc) >= REQUESTS_MAX / 2 ||
 	    !find_pieces(dc, f, rd, pieces, &n, &unverified) ||
 	    unverified == 0 || request_find(dc, f, rd, true))

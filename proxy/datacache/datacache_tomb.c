@@ -83,14 +83,12 @@ void tomb_clear(struct datacache *dc)
 	tomb_drain(dc, &dc->tombs->waiting);
 }
 
-void tomb_file_begin(struct datacache *dc)
+/* Each segment needs one tombstone for all of the file. */
+void datacache_drop(struct datacache *dc, const struct data_key *key)
 {
 	dc->tombs->drops++;
 	dc->tombs->dropping = true;
-}
-
-void tomb_file_end(struct datacache *dc)
-{
+	datacache_cut(dc, key, 0, UINT64_MAX);
 	dc->tombs->dropping = false;
 }
 
