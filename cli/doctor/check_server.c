@@ -253,30 +253,26 @@ static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
 		skip_listener(listen, out);
 		return;
 	}
-	proxy = malloc(sizeof(*proxy));
-	if (!proxy)
-		return;
 	/* An answer that needs the server would only be waited for. */
 	if (direct->fh_len == 0)
 		t.path = NULL;
-	probe_run(&t, proxy);
-	report_listener(&t, proxy, direct, listen, out);
+	proxy = probe_run(&t);
+	if (proxy)
+		report_listener(&t, proxy, direct, listen, out);
 	probe_facts_free(proxy);
-	free(proxy);
 }
 
 /* ---- both -------------------------------------------------------------- */
 
 /* Ask it itself. Without a path, its first export is taken. NULL without
- * memory, else to be freed by release(). */
+ * memory. */
 static struct probe_facts *probe_server(
     struct probe_target *t, struct findings *out)
 {
-	struct probe_facts *f = malloc(sizeof(*f));
+	struct probe_facts *f = probe_run(t);
 
 	if (!f)
 		return NULL;
-	probe_run(t, f);
 	if (!t->path && f->nexports > 0) {
 		t->path = f->exports[0];
 		probe_mnt(t, f);
@@ -286,13 +282,6 @@ static struct probe_facts *probe_server(
 		probe_clock(f);
 	probe_report(t, f, out);
 	return f;
-}
-
-static void release(struct probe_facts *f)
-{
-	if (f)
-		probe_facts_free(f);
-	free(f);
 }
 
 /* Picks a path that is mounted of it, or the first that it is for. */
@@ -326,7 +315,7 @@ void doctor_check_server(const struct doctor_env *env,
 	f = probe_server(&t, out);
 	if (f)
 		check_listener(srv, t.path, f, out);
-	release(f);
+	probe_facts_free(f);
 }
 
 void doctor_check_configured(
@@ -337,7 +326,7 @@ void doctor_check_configured(
 	    .nfs_port = srv->nfs_port,
 	    .mount_port = srv->mount_port};
 
-	release(probe_server(&t, out));
+	probe_facts_free(probe_server(&t, out));
 }
 
 void doctor_check_host(const char *host, struct findings *out)
@@ -348,5 +337,5 @@ void doctor_check_host(const char *host, struct findings *out)
 
 	snprintf(name, sizeof(name), "%.*s",
 	    path ? (int)(path - host) : (int)strlen(host), host);
-	release(probe_server(&t, out));
+	probe_facts_free(probe_server(&t, out));
 }

@@ -292,9 +292,12 @@ void probe_reach(const struct probe_target *t, struct probe_facts *f)
 		reach_mount(t, f);
 }
 
-void probe_run(const struct probe_target *t, struct probe_facts *f)
+struct probe_facts *probe_run(const struct probe_target *t)
 {
-	memset(f, 0, sizeof(*f));
+	struct probe_facts *f = calloc(1, sizeof(*f));
+
+	if (!f)
+		return NULL;
 	f->until_us =
 	    clock_now_us() + (t->limit_us ? t->limit_us : PROBE_TOTAL_US);
 	f->rpcbind_err = f->nfs_err = f->nfs4_err = f->acl_err = f->mount_err =
@@ -303,29 +306,26 @@ void probe_run(const struct probe_target *t, struct probe_facts *f)
 		    f->write_err = PROBE_NOT_TRIED;
 	probe_name(t, f);
 	if (f->gai)
-		return;
+		return f;
 	probe_reach(t, f);
 	probe_mount(t, f);
+	return f;
 }
 
 void probe_facts_free(struct probe_facts *f)
 {
-	for (unsigned i = 0; i < f->nexports; i++)
+	for (unsigned i = 0; f && i < f->nexports; i++)
 		free(f->exports[i]);
-	f->nexports = 0;
+	free(f);
 }
 
 void probe_why(const struct probe_target *target, struct probe_why *out)
 {
-	struct probe_facts *f = malloc(sizeof(*f));
+	struct probe_facts *f = probe_run(target);
 
-	if (!f) {
-		*out = (struct probe_why){
-		    .cause = PROBE_UNSURE, .sentence = "out of memory"};
-		return;
-	}
-	probe_run(target, f);
-	probe_judge(target, f, out);
+	*out = (struct probe_why){
+	    .cause = PROBE_UNSURE, .sentence = "out of memory"};
+	if (f)
+		probe_judge(target, f, out);
 	probe_facts_free(f);
-	free(f);
 }

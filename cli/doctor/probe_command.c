@@ -124,12 +124,11 @@ static int probe_command_run(const struct ctl_options *opt)
 		code = usage("--write needs a path");
 	if (code)
 		return code;
-	f = malloc(sizeof(*f));
+	f = probe_run(&t);
 	if (!f) {
 		fputs("forefetch: out of memory\n", stderr);
 		return EXIT_FAILURE;
 	}
-	probe_run(&t, f);
 	probe_files(f);
 	if (f->nfs_err == 0)
 		probe_clock(f);
@@ -144,7 +143,6 @@ static int probe_command_run(const struct ctl_options *opt)
 	    findings_worst(&all) == FINDING_FAIL ? EXIT_FAILURE : EXIT_SUCCESS;
 	findings_free(&all);
 	probe_facts_free(f);
-	free(f);
 	return code;
 }
 

@@ -124,8 +124,9 @@ void probe_clock(struct probe_facts *f);
 /* Finds it by a file that is made in `dir`, below the export, and removed. */
 void probe_write(struct probe_facts *f, const char *dir);
 
-/* All but the last. Free with probe_facts_free(). */
-void probe_run(const struct probe_target *t, struct probe_facts *f);
+/* All but the last. NULL without memory; to be freed with probe_facts_free(),
+ * which takes NULL. */
+struct probe_facts *probe_run(const struct probe_target *t);
 void probe_facts_free(struct probe_facts *f);
 
 /* A connection to its NFS, or NULL and an errno. */
