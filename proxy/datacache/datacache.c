@@ -133,16 +133,6 @@ void datacache_begin(struct datacache *dc)
 		evict_kick(dc);
 }
 
-struct datacache *datacache_open(
-    const struct datacache_params *p, char *err, size_t errlen)
-{
-	struct datacache *dc = datacache_load(p, err, errlen);
-
-	if (dc)
-		datacache_begin(dc);
-	return dc;
-}
-
 void datacache_close(struct datacache *dc)
 {
 	if (!dc)

@@ -55,11 +55,9 @@ struct datacache_params {
 /*
  * Open the directory and read its index; what is of another layout, or not
  * ours, is begun anew or refused. NULL and a sentence in `err` where there
- * can be no cache; the daemon goes on without one then.
+ * can be no cache; the daemon goes on without one then. May run in a thread;
+ * datacache_begin() follows on the loop.
  */
-struct datacache *datacache_open(
-    const struct datacache_params *p, char *err, size_t errlen);
-/* The same in two halves: load in a thread, then begin on the loop. */
 struct datacache *datacache_load(
     const struct datacache_params *p, char *err, size_t errlen);
 void datacache_begin(struct datacache *dc);
@@ -206,9 +204,6 @@ struct datacache_pin_walk {
  * is made anew meanwhile, it begins again. */
 bool datacache_pin_stats_step(
     struct datacache *dc, struct datacache_pin_walk *w, size_t n);
-/* The same at once, for one pin. */
-void datacache_get_pin_stats(
-    struct datacache *dc, unsigned pin, struct datacache_pin_stats *out);
 /* Every pinned file, with a bit for each of its pins. */
 void datacache_each_pinned(const struct datacache *dc,
     void (*each)(

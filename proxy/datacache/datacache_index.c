@@ -7,7 +7,6 @@
  */
 #include "datacache/datacache_index.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "hashing/hash_key.h"

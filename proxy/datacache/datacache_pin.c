@@ -371,16 +371,6 @@ bool datacache_pin_stats_step(
 	return w->at >= t->room;
 }
 
-void datacache_get_pin_stats(
-    struct datacache *dc, unsigned pin, struct datacache_pin_stats *out)
-{
-	struct datacache_pin_walk w = {0};
-
-	while (!datacache_pin_stats_step(dc, &w, SIZE_MAX / 2))
-		;
-	*out = w.pins[pin];
-}
-
 void datacache_each_pinned(const struct datacache *dc,
     void (*each)(
 	void *ctx, const struct data_key *key, uint64_t bytes, uint32_t pins),

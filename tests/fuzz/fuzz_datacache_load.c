@@ -32,9 +32,10 @@ static struct datacache *must_open(void)
 	    .size_bytes = 16 << 20,
 	    .iopool = pool};
 	char err[256];
-	struct datacache *dc = datacache_open(&p, err, sizeof(err));
+	struct datacache *dc = datacache_load(&p, err, sizeof(err));
 
 	MUST(dc);
+	datacache_begin(dc);
 	return dc;
 }
 

@@ -77,9 +77,10 @@ static inline void fixture_open(struct fixture *fx)
 	    .iopool = fx->pool};
 	char err[256];
 
-	fx->dc = datacache_open(&p, err, sizeof(err));
+	fx->dc = datacache_load(&p, err, sizeof(err));
 	if (!fx->dc)
 		fail_msg("%s", err);
+	datacache_begin(fx->dc);
 }
 
 static inline void fixture_close(struct fixture *fx)

@@ -223,7 +223,7 @@ static void assert_refused(struct fixture *fx, const char *cause)
 	    .iopool = fx->pool};
 	char err[256];
 
-	assert_null(datacache_open(&p, err, sizeof(err)));
+	assert_null(datacache_load(&p, err, sizeof(err)));
 	if (!strstr(err, cause))
 		fail_msg("'%s' lacks '%s'", err, cause);
 }

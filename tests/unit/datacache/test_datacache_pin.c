@@ -24,10 +24,11 @@ static bool is_pinned(struct fixture *fx, uint64_t file, unsigned p)
 
 static struct datacache_pin_stats pin_stats(struct fixture *fx, unsigned p)
 {
-	struct datacache_pin_stats st;
+	struct datacache_pin_walk w = {0};
 
-	datacache_get_pin_stats(fx->dc, p, &st);
-	return st;
+	while (!datacache_pin_stats_step(fx->dc, &w, SIZE_MAX / 2))
+		;
+	return w.pins[p];
 }
 
 static void fill(struct fixture *fx, uint64_t first, unsigned files)
