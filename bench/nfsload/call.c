@@ -15,7 +15,7 @@
 #define READDIR_BYTES     8192
 #define READDIRPLUS_BYTES 32768
 #define IPPROTO_TCP_PMAP  6
-/* What the Linux client asks for a regular file. */
+/* The Linux client asks for these rights when it opens a regular file. */
 #define ACCESS_LINUX                                                           \
 	(ACCESS3_READ | ACCESS3_MODIFY | ACCESS3_EXTEND | ACCESS3_EXECUTE)
 

@@ -98,7 +98,7 @@ enum call_op call_op_parse(const char *name, size_t len);
  */
 int call_queue(struct call *call, struct rpc_context *rpc);
 
-/* What went wrong, for a person. */
+/* Writes into `buf` why the call failed, in words for a person. */
 void call_explain(const struct call *call, char *buf, size_t size);
 
 #endif

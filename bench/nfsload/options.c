@@ -19,7 +19,8 @@
 #define CONCURRENCY_LIMIT 1024u
 #define CONNECTIONS_LIMIT 256u
 
-/* What was given, where the default depends on the rest. */
+/* finish() needs to know of these options whether they were given: it can judge
+ * them and set their defaults only when it has seen all the others. */
 struct given {
 	struct target_spec server;
 	bool warmup, work;

@@ -13,7 +13,7 @@
 #include "base/histogram.h"
 #include "workset.h"
 
-/* What came of one procedure. */
+/* A turn counts here how the calls of one procedure ended. */
 struct tally {
 	uint64_t ops; /* answered well */
 	uint64_t errors;

@@ -3,7 +3,7 @@
 #ifndef NFSLOAD_USAGE_H
 #define NFSLOAD_USAGE_H
 
-/* What --help prints. */
+/* Writes the text that --help asks for to the standard output. */
 void usage_print(void);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the programs of patternio share: their options, and how they fail. */
+/* The programs of patternio share their options, and the way they fail. */
 #ifndef FOREFETCH_PATTERNIO_H
 #define FOREFETCH_PATTERNIO_H
 

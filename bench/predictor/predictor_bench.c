@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the predictor costs:
+ * This program measures the time and the memory that the predictor takes:
  *
  *	predictor-bench                 the table: time and memory an event
  *	predictor-bench --events N      N events and nothing else, for callgrind
