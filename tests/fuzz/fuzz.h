@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fuzzers share. */
+/* All fuzzers use these helpers: an invariant, and copies of their input whose
+ * ends the sanitizer sees. */
 #ifndef FOREFETCH_FUZZ_H
 #define FOREFETCH_FUZZ_H
 

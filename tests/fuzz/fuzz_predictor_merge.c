@@ -50,7 +50,8 @@ static void merge(struct predictor *p, const void *data, size_t len)
 	predictor_merge_free(m);
 }
 
-/* What it has now goes out, and is taken. */
+/* Predictor `p` exports all that it knows now of the user, and `q` takes it in.
+ */
 static void hand_on(struct predictor *p, struct predictor *q)
 {
 	struct predictor_snapshot *x = predictor_snapshot_user(p, USER);

@@ -177,7 +177,8 @@ int fallocate(int fd, int mode, off_t at, off_t len)
 
 int mkdir(const char *path, mode_t mode)
 {
-	/* What is there is found before anything is changed. */
+	/* mkdir() finds a path that exists before it would change anything, so
+	 * a full or read-only disk does not fail it then. */
 	unsigned use =
 	    faccessat(AT_FDCWD, path, F_OK, 0) == 0 ? LOOKS : CHANGES | GROWS;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the server answers to a call:
+ * The fuzzer's server answers a call in one of these ways:
  *
  *	do                 the truth
  *	pieces N           the truth in so many fragments

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a client does in one step; PROC … is a call as in calltext.h:
+ * A client of the fuzzer does one of these things in a step; PROC … is a call
+ * as in calltext.h:
  *
  *	call PROC …          soundly
  *	odd KIND PROC …      with a strange handle, name or number

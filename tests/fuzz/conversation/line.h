@@ -35,7 +35,8 @@ struct line {
  * ends it. */
 size_t line_cut(struct line *l, const char *text, size_t len);
 
-/* What a word says; 0 or nothing where there is none. */
+/* Read word `i` of a line as a number, as text, or as bytes; 0, "" or no bytes
+ * where the line has no such word. */
 uint64_t line_number(char *const *words, unsigned n, unsigned i);
 const char *line_word(char *const *words, unsigned n, unsigned i);
 size_t line_bytes(

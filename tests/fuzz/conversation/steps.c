@@ -82,7 +82,7 @@ static void step_command(struct talk *t, const struct line *l)
 		script_fail("command %s: %s", name, err);
 }
 
-/* What comes back is not looked at, and nobody waits for it. */
+/* Nobody looks at the daemon's reply, and nobody waits for it. */
 static void send_control(struct talk *t, const unsigned char *bytes, size_t len)
 {
 	char path[64];

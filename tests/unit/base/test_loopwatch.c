@@ -29,7 +29,7 @@ TEST(test_longest)
 	turn(w, &now_us, 20000);
 	assert_int_equal(loopwatch_longest_us(w), 50000);
 	assert_int_equal(loopwatch_long_turns(w), 1);
-	/* What is waited for is not part of a turn. */
+	/* The time for which the loop waits is not part of a turn. */
 	now_us += 2 * SECOND;
 	turn(w, &now_us, 10);
 	now_us += 2 * SECOND;

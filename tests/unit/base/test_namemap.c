@@ -37,7 +37,8 @@ TEST(test_names)
 	/* The first one stays. */
 	put(m, 7, "other");
 	assert_name(m, 7, ".gitignore");
-	/* What cannot be kept. */
+	/* The map keeps no name of number 0, no empty name, and none that is
+	 * too long. */
 	put(m, 0, "none");
 	assert_name(m, 0, NULL);
 	put(m, 9, "");

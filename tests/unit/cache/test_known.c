@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is known of an object to one asker, and the walk of a path by names:
+ * An asker learns what the caches know of an object, and walks a path by names:
  * "dir" holds "sub", which is a directory of the handle "s", and that "file".
  */
 #include "cache/known.h"

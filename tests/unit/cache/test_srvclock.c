@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What later ctimes of a file system prove: which bindings are firm at once,
- * and what ends the belief in a clock that was set back.
+ * Later ctimes of a file system prove which bindings are firm at once, until a
+ * clock that was set back ends the belief in them.
  */
 #include "base/srvclock.h"
 #include "cache/caches_fixture.h"
@@ -69,7 +69,8 @@ TEST(test_estimate_without_our_clock)
 	srvclock_compare(&sc, OLD, T0, wall_us);
 	assert_int_equal(
 	    srvclock_estimate_ns(&sc, T0 + 10 * S, wall_us), OLD + 10 * NS);
-	/* What puts the server's clock further ahead counts, nothing else. */
+	/* Only a time stamp that puts the server's clock further ahead changes
+	 * the estimate. */
 	srvclock_show(&sc, OLD + 5 * NS, T0 + 10 * S);
 	assert_int_equal(
 	    srvclock_estimate_ns(&sc, T0 + 20 * S, wall_us), OLD + 20 * NS);

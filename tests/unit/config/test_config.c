@@ -396,7 +396,9 @@ TEST(test_allow)
 	assert_false(allows(&cfg->servers[0], "::ffff:127.0.0.1"));
 }
 
-/* What differs from NAS: "-nas +b", "nas.secure", with "!" what is fixed. */
+/* Each text stands beside its differences from NAS: "-nas +b" are servers that
+ * went and came, "nas.secure" is a key of one, and "!" marks a key that a
+ * reload cannot change. */
 static const struct {
 	const char *text;
 	const char *diff;

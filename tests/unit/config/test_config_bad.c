@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a configuration is refused for, and in which words. */
+/* The parser refuses wrong configurations, and says why in these very words. */
 #include "config/config_fixture.h"
 
 #include <stdlib.h>

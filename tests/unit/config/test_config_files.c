@@ -179,7 +179,8 @@ TEST(test_several_errors, struct place *p)
 	assert_null(config_load(&p->source, p->err, sizeof(p->err)));
 	assert_non_null(strstr(p->err, "[sever nas]"));
 	assert_null(strstr(p->err, "nowhere"));
-	/* What there is no room for is left out, but for the first. */
+	/* Errors that do not fit into the caller's text are left out, all but
+	 * the first. */
 	p->source.errors_max = 20;
 	assert_null(config_load(&p->source, p->err, 300));
 	assert_true(strlen(p->err) < 300);

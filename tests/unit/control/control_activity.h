@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the linker replaces for a test of activities, beside control_modules.h
- * (tests/CMakeLists.txt). */
+/* The linker puts these functions in the place of the daemon's for a test of
+ * activities, beside those of control_modules.h (tests/CMakeLists.txt). */
 #ifndef FOREFETCH_TEST_CONTROL_ACTIVITY_H
 #define FOREFETCH_TEST_CONTROL_ACTIVITY_H
 

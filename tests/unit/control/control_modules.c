@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the modules of a server do in the tests of control; the linker puts
- * these functions in the place of theirs (tests/CMakeLists.txt). A module is
- * the fixture itself.
+ * These functions act as the modules of a server in the tests of control; the
+ * linker puts them in the place of the daemon's (tests/CMakeLists.txt). A
+ * module is the fixture itself.
  */
 #include <errno.h>
 #include <unistd.h>

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the linker replaces for a test of several turns, beside
- * control_modules.h and control_activity.h (tests/CMakeLists.txt). */
+/* The linker puts these functions in the place of the daemon's for a test of
+ * several turns, beside those of control_modules.h and control_activity.h
+ * (tests/CMakeLists.txt). */
 #ifndef FOREFETCH_TEST_CONTROL_TURNS_H
 #define FOREFETCH_TEST_CONTROL_TURNS_H
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes on now: whose rows somebody is told, names, and bounds. */
+/* A user asks for the activities of now, and is told only those rows and names
+ * that are his business, within the bounds. */
 #include <errno.h>
 #include <unistd.h>
 #include "unittest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the control socket tells of a farm, and who may have it checked and
- * emptied. Its engine is one that answers as an empty Redis does. */
+/* The control socket tells of a farm, and lets only some users have it checked
+ * and emptied. The farm's engine answers as an empty Redis does. */
 #include <errno.h>
 #include <unistd.h>
 #include "unittest.h"

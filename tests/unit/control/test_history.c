@@ -8,8 +8,8 @@
 #include "base/metrics.h"
 #include "control/history.h"
 
-/* What a call takes longer by the daemon; and what one that is spared on a link
- * of 40 ms would have waited longer without it. */
+/* A call takes HOP longer through the daemon. One that the daemon answers
+ * itself, on a link of 40 ms, would have waited DIRECT longer without it. */
 enum { HOP = HISTORY_HOP_US, DIRECT = 40000 - HOP };
 
 static const struct metrics *measure(void *ctx)

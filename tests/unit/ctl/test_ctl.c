@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the control program prints: JSON, units, bytes of unknown origin. */
+/* The control program prints JSON, units, and bytes of unknown origin. */
 #include <locale.h>
 #include <unistd.h>
 #include "unittest.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is divided between servers: nobody is left with less than an equal part
- * that he needs, and the sum is never more than the whole. */
+/* Servers divide a size between them: none is left with less than an equal part
+ * that it needs, and the sum is never more than the whole. */
 #include "daemon/shares.h"
 
 #include "unittest.h"
@@ -24,7 +24,8 @@ TEST(test_divide)
 {
 	divides(100, (uint64_t[]){0}, 1, 100);
 	divides(100, (uint64_t[]){500}, 1, 100);
-	/* What is left goes to all. */
+	/* All servers get an equal part of the rest when each has what it
+	 * wants. */
 	divides(100, (uint64_t[]){10, 30}, 2, 40, 60);
 	/* Who wants little gets that, the rest is for who wants more. */
 	divides(100, (uint64_t[]){10, 500}, 2, 10, 90);

@@ -212,7 +212,8 @@ static inline void on_ready(struct datacache_waiter *w)
 	w->on_ready = NULL;
 }
 
-/* What a find gives at once; a hit's bytes must be right. */
+/* Returns the verdict of datacache_find() at once; where it is a hit, the bytes
+ * must be right. */
 static inline enum datacache_found find_now(struct fixture *fx, uint64_t file,
     uint64_t version, uint64_t offset, uint32_t len, uint64_t valid_us,
     struct datacache_waiter *w)

@@ -53,7 +53,7 @@ static void world_begin(struct world *w, uint64_t rate)
 	w->now_us = 1000 * SECOND_US;
 	w->c = compact_new(&p, w->now_us);
 	assert_non_null(w->c);
-	/* What comes then is another run. */
+	/* After this pause, reads of clients belong to another run. */
 	wait(w, 6 * SECOND_US);
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is found, and when; the disk: test_datacache_disk.c. */
+/* Reads find the data that was added, and no other, from memory and from disk;
+ * test_datacache_disk.c tests the disk itself. */
 #include "datacache/datacache_fixture.h"
 
 TEST(test_find)
@@ -317,7 +318,8 @@ static void model_step(struct fixture *fx, struct model *m, bool strict)
 	} else {
 		fixture_reopen(fx);
 	}
-	/* What is cut while it waits for the disk may be lost at a start. */
+	/* A start may lose data whose neighbour was cut while it waited for the
+	 * disk, so a strict run lets the disk finish after each step. */
 	if (strict)
 		iopool_drain(fx->pool);
 }

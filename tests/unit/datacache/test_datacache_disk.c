@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is on disk: starts, kills, damage, a disk that is full or fails. */
+/* Data on disk outlives starts and kills, damage, and a disk that is full or
+ * fails. */
 #include "datacache/datacache_fixture.h"
 
 #include <errno.h>

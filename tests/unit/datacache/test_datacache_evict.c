@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a full cache gives up: the size is kept, and a scan spoils little. */
+/* A full cache gives up data: it keeps to its size, and a scan spoils little.
+ */
 #include "datacache/datacache_fixture.h"
 
 static uint64_t dir_bytes(const struct fixture *fx)

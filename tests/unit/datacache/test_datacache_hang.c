@@ -88,14 +88,16 @@ TEST(test_deadline)
 	/* It misses, and so does who would have to wait. */
 	assert_int_equal(ask(&fx, 0, &w, false), DATACACHE_MISS);
 	assert_int_equal(ask(&fx, 1, &other, false), DATACACHE_MISS);
-	/* What comes is found in memory. */
+	/* A client finds data that comes meanwhile from the server in memory.
+	 */
 	add_some(&fx, 1, 1, 0, 5000, FIRM);
 	assert_int_equal(ask(&fx, 1, &other, false), DATACACHE_HIT);
 	block_end(&fx, b);
 	datacache_tick(fx.dc, 12 * SECOND, false);
 	datacache_tick(fx.dc, 13 * SECOND, false);
 	assert_int_equal(stats_of(&fx).hangs_since_us, 0);
-	/* What was given up was neither read nor thrown away. */
+	/* The cache neither read nor threw away the extent whose reader gave
+	 * up. */
 	assert_int_equal(stats_of(&fx).bad_extents, 0);
 	assert_true(find_some(&fx, 0, 1, 0, 5000));
 }

@@ -26,7 +26,7 @@ TEST(test_order)
 	assert_false(is_sequential(&st.layout_before));
 	assert_true(is_sequential(&st.layout_after));
 	assert_true(st.layout_after.runs < 8);
-	/* What was emptied is gone, and the plan is. */
+	/* The segments that the pass emptied are gone, and so is its plan. */
 	assert_int_equal(st.live_bytes, N * LEN);
 	assert_true(st.disk_bytes <= before.disk_bytes + 3 * MIB);
 	assert_true(st.memory_bytes <= before.memory_bytes + 4 * KIB);
@@ -38,7 +38,7 @@ TEST(test_order)
 	st = stats_of(&fx);
 	assert_int_equal(st.run.bytes, N * LEN);
 	assert_true(is_sequential(&st.run));
-	/* … and nothing is to be done any more. */
+	/* A second pass finds the layout good, and moves nothing. */
 	st = pass(&fx, false);
 	assert_int_equal(st.layout_end, DATACACHE_LAYOUT_GOOD);
 	assert_int_equal(st.layout_moved_bytes, 0);

@@ -28,7 +28,7 @@ struct question {
 	size_t len;
 };
 
-/* What engine_flush() has told. */
+/* The callbacks of engine_flush() count here, and note what it told last. */
 struct flushed {
 	unsigned calls;
 	uint64_t removed;

@@ -23,8 +23,9 @@ const char *fake_url(const struct fake_engine *f);
 const char *fake_path_url(const struct fake_engine *f);
 
 /*
- * What it answers to a command from now on, as bytes: "GET", or with its second
- * word, "CLUSTER SLOTS". Without bytes, nothing. It does not copy them.
+ * Sets the bytes that it answers to a command from now on: "GET", or with its
+ * second word, "CLUSTER SLOTS". Without bytes it answers nothing. It does not
+ * copy them.
  */
 void fake_say(
     struct fake_engine *f, const char *command, const char *bytes, size_t len);

@@ -26,7 +26,8 @@ void lies_begin(struct lies *l);
 void lies_begin_up(struct lies *l);
 /* Ask, and wait until there is an answer; NULL or a string. */
 char *lies_ask(struct lies *l, const char *key);
-/* What its state is, and a part of its error. */
+/* Fails unless the engine is in that state, and its error has that word in it.
+ */
 void lies_expect(struct lies *l, enum engine_state state, const char *word);
 /* Whatever happened: once the server is honest, all is well. */
 void lies_recover(struct lies *l);

@@ -93,7 +93,8 @@ static void begin_up(struct pair *p)
 	assert_true(farm_status(&p->w).cluster);
 }
 
-/* What is answered, once; to free. */
+/* Asks for the key, fails unless just one answer comes, and returns its value,
+ * which the caller frees; NULL: there is none. */
 static char *ask(struct pair *p, const char *key)
 {
 	struct question q;

@@ -36,7 +36,7 @@ TEST(test_get_and_put, struct lies *l)
 	assert_int_equal(fake_asked(l->fake, "SET"), 1);
 	st = farm_status(&l->w);
 	assert_int_equal(st.gets, 4);
-	/* What is as short as a mark is no value. */
+	/* A value that is as short as a mark counts as none. */
 	assert_int_equal(st.hits, 1);
 	assert_int_equal(st.got_bytes, 41);
 	assert_int_equal(st.puts, 1);

@@ -20,7 +20,7 @@ struct engine {
 	struct asks asks;
 };
 
-/* What an ask waits with. */
+/* An ask keeps its key here while it waits. */
 struct fake_call {
 	char key[ENGINE_KEY_MAX + 1];
 };

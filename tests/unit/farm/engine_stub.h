@@ -19,8 +19,8 @@ struct fake_value {
 /* All values, in the order in which their keys were first put. */
 extern struct fake_value fake_values[];
 extern unsigned fake_count;
-/* What it does now: it is away; it never answers, so that questions end by
- * their deadline, at once. */
+/* While `fake_down` is set, the engine is away; while `fake_hangs` is set, it
+ * never answers, and each question ends at once as if its deadline had come. */
 extern bool fake_down, fake_hangs;
 extern unsigned fake_gets;
 

@@ -24,8 +24,8 @@ static bool brings(struct farm_machine *m, uint64_t offset, uint32_t len)
 	return has_big(m, offset, len);
 }
 
-/* What a client would be answered, and whether these are the bytes of that
- * version. */
+/* Returns the verdict that a client's READ would get, and fails where the bytes
+ * of a hit are not those of that version. */
 static enum cached_verdict read_big(
     struct farm_machine *m, uint32_t ctime, uint64_t offset, uint32_t len)
 {
@@ -263,7 +263,7 @@ TEST(test_swapped, struct pair *p)
 	say_big(&p->b, 5);
 	assert_false(brings(&p->b, 0, BIG));
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 2);
-	/* What is not damaged is of use. */
+	/* The cells that were not swapped are still of use. */
 	assert_int_equal(read_big(&p->b, 5, 0, CELL), CACHED_HIT);
 	assert_int_not_equal(read_big(&p->b, 5, CELL, CELL), CACHED_HIT);
 }

@@ -373,7 +373,8 @@ TEST(test_make_file, struct folder *f)
 	s[0] = seal_load(f->file, f->err, sizeof(f->err));
 	assert_non_null(s[0]);
 
-	/* What is there stays, also where it is a link to nowhere. */
+	/* seal_make_file() does not replace a file that exists, or a link to
+	 * nowhere. */
 	assert_int_equal(seal_make_file(f->file), -EEXIST);
 	s[1] = seal_load(f->file, f->err, sizeof(f->err));
 	assert_non_null(s[1]);

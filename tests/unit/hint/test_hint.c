@@ -229,7 +229,7 @@ TEST(test_reader, struct hint_world *w)
 	/* Back again: it is gone, and nothing happens. */
 	read_at(w, 1000, "f2", 0);
 	assert_int_equal(told(s).used, 1);
-	/* What was passed is not asked for. */
+	/* A stream does not ask for places that its reader has passed. */
 	expect_bytes(w, "f5", 0, BYTES);
 	read_at(w, 1000, "f6", 0);
 	expect_bytes(w, "f7", 0, BYTES);

@@ -30,7 +30,7 @@ struct engine {
 	struct asks asks;
 };
 
-/* What an ask waits with. */
+/* An ask waits with this until the history answers it, or its time is over. */
 struct question {
 	struct engine *engine;
 	struct engine_ask *ask;

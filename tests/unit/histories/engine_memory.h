@@ -12,7 +12,7 @@
 
 #include "engine/engine.h"
 
-/* What it says in the place of a value that it has. */
+/* The engine may tell one of these lies in the place of a value that it has. */
 enum memory_lie {
 	MEMORY_NONE,
 	MEMORY_DAMAGED, /* a byte is another one, or the end is missing */

@@ -17,8 +17,8 @@ enum event_kind {
 	EVENT_PASS,       /* time passes */
 	EVENT_STRANGER,   /* somebody changes something on the server itself */
 	EVENT_COMMAND,    /* a request to the control socket */
-	EVENT_TURN,       /* a client begins its turn at a file, … */
-	EVENT_OTHER_TURN, /* … or somebody at the server has one */
+	EVENT_TURN,       /* a client begins its turn at a file */
+	EVENT_OTHER_TURN, /* somebody at the server begins one */
 	/* A client that waits for a change of a name looks into that
 	 * directory. */
 	EVENT_BEHIND,
@@ -27,7 +27,7 @@ enum event_kind {
 	EVENT_KILL = EVENT_FAULTS,
 	EVENT_RESTART,
 	EVENT_OUTAGE,  /* the server refuses connections for a time */
-	EVENT_FLAP,    /* … every three seconds, a few times */
+	EVENT_FLAP,    /* the server does so every three seconds */
 	EVENT_SILENCE, /* the server answers nothing for a time */
 	EVENT_REBOOT,  /* the server starts again, with an empty reply cache */
 	EVENT_BREAK,   /* all connections to the server are reset */
@@ -44,13 +44,14 @@ enum event_kind {
 	EVENT_FRESH = EVENT_FARM,
 	EVENT_ENGINE_AWAY,
 	EVENT_ENGINE_HANGS,
-	EVENT_DAMAGED, /* the engine's next value is damaged, … */
-	EVENT_OTHER,   /* … is another key's, … */
-	EVENT_FORMER,  /* … or what the key had before */
+	EVENT_DAMAGED, /* the engine's next value is damaged */
+	EVENT_OTHER,   /* the engine's next value is another key's */
+	EVENT_FORMER,  /* it is the one that the key had before */
 	EVENT_KINDS,
 };
 
-/* What a history has beside what all have; see event_parts[]. */
+/* Each part adds something to a history that PART_BASE alone does not have; see
+ * event_parts[]. */
 enum event_part {
 	PART_BASE,
 	PART_SPACE,

@@ -70,7 +70,8 @@ uint64_t judge_key(
 	uint64_t key =
 	    XXH3_64bits_withSeed(bytes, len, (uint64_t)proc->proc << 32 | uid);
 
-	/* What is written is not among the encoded arguments. */
+	/* nfs_args_encode() leaves out the bytes that a WRITE carries, so they
+	 * are hashed apart. */
 	if (proc->proc == NFSPROC3_WRITE)
 		key = XXH3_64bits_withSeed(
 		    args->write.data.data, args->write.data.len, key);
@@ -218,12 +219,12 @@ static bool is_doubtful_reply(const struct judge *j, const struct judge_op *op,
 	       (res.status == NFS3_OK && judge_has_effect(j, op));
 }
 
-/* What the server did with a call since it was sent. */
+/* The judge gathers here what the server did with a call since it was sent. */
 struct outcome {
 	unsigned done;           /* so many times */
-	bool others;             /* … to different objects */
+	bool others;             /* it did it to different objects */
 	bool answered;           /* it gave this very reply */
-	bool answered_done;      /* … when it did the change */
+	bool answered_done;      /* it gave it when it did the change */
 	unsigned state;          /* after it was done last */
 	const struct deed *last; /* NULL: it never had the call */
 };

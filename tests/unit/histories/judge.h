@@ -63,7 +63,7 @@ struct judge_op {
 	/* The daemon lost the reply to the change, and could not repeat it: see
 	 * "A lost connection" in docs/CONTRACT.md. */
 	bool doubtful;
-	/* … but it knew which object the change was about. */
+	/* In doubt, the daemon still knew which object the change was about. */
 	bool noted;
 	/* The server had another call of the client's, a change of a name in
 	 * the directory that this call looks at, and no reply had come. */
@@ -89,8 +89,8 @@ struct judge_rules {
 struct judge *judge_new(struct judge_rules rules, const struct memfs *fs);
 void judge_free(struct judge *j);
 
-/* What tells calls apart: a hash of who calls, and of the arguments as they are
- * on the wire. */
+/* Returns a hash of who calls, and of the arguments as they are on the wire, by
+ * which the judge tells calls apart. */
 uint64_t judge_key(
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of the judge share. */
+/* The files of the judge share its states, and the questions that it asks of
+ * them. */
 #ifndef FOREFETCH_TESTS_JUDGE_PRIVATE_H
 #define FOREFETCH_TESTS_JUDGE_PRIVATE_H
 
@@ -74,8 +75,8 @@ const char *judge_wrong(struct judge *j, const char *what,
 /* Room for one more than `n`; it is doubled whenever `n` is a power of two. */
 void *judge_grow(void *list, unsigned n, size_t size);
 
-/* What the server did with the change that the call is behind; NULL: nothing
- * yet. */
+/* Returns the deed of the server for the change that the call is behind; NULL:
+ * the server has not had it yet. */
 const struct deed *judge_before(
     const struct judge *j, const struct judge_op *op);
 
@@ -124,11 +125,11 @@ void judge_touched(
 uint64_t judge_id(const struct judge *j, const nfs3_fh *fh);
 const struct memfs_object *judge_object(const struct state *s, uint64_t fileid);
 void judge_name(const nfs3_name *name, char to[MEMFS_NAME_MAX]);
-/* What the name leads to in a state: a fileid, or 0. */
+/* Returns the fileid that the name leads to in a state, or 0. */
 uint64_t judge_leads_to(
     const struct state *s, const nfs3_fh *dir, const char *name);
-/* What the REMOVE, RMDIR or RENAME removed or moved, in the state before it; 0:
- * another change, or nothing. */
+/* Returns the object that the REMOVE, RMDIR or RENAME removed or moved, in the
+ * state before it; 0: another change, or nothing. */
 uint64_t judge_victim(const struct state *before, const struct nfs_proc *proc,
     const union nfs_args *args);
 /* Whether the removal, RENAME or LINK has its effect in a state since it was

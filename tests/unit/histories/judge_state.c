@@ -4,7 +4,7 @@
 
 #include "histories/judge_private.h"
 
-/* What it takes to read the clock a few times. */
+/* A program reads the clock a few times in no more than this. */
 #define READINGS_NS UINT64_C(1000000)
 #define BOUND_NS    (UINT64_C(3000000000) + READINGS_NS) /* attr_timeout */
 

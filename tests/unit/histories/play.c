@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What each event of a history does. */
+/* A play does here, event by event, what its history says. */
 #include "histories/play.h"
 
 #include <stdio.h>

@@ -14,8 +14,8 @@ enum { PLAY_SAID_MAX = 6144, PLAY_MODES = 4 };
 extern const char *const play_mode_names[PLAY_MODES];
 
 /*
- * What is wrong with the daemon or its server, to see whether the judge finds
- * it. The judge is told nothing of it.
+ * A defect of the daemon or its server, which a play has on purpose to see
+ * whether the judge finds it. The judge is told nothing of it.
  */
 enum play_defect { /* see play_defects[] */
 	DEFECT_NONE,

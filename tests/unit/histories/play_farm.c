@@ -35,7 +35,7 @@ static void on_lie(void *arg, enum memory_lie lie)
 	p->out->faults[EVENT_DAMAGED + (int)(lie - MEMORY_DAMAGED)]++;
 }
 
-/* What the clients of the former machine wait for, nobody repeats. */
+/* Nobody repeats the calls that the clients of the former machine wait for. */
 void play_leave(struct play *p)
 {
 	play_turns_leave();

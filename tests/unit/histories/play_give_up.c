@@ -13,7 +13,8 @@
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
 
-/* What waited for longer is asked for, and some time that passes until then. */
+/* The daemon asks after a client whose change has waited for two seconds, and
+ * some time passes until it does. */
 #define ASKED_NS UINT64_C(2100000000)
 
 /* ---- looks --------------------------------------------------------------- */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the files of a played history share. */
+/* The files of a played history share its state, and call each other through
+ * these functions. */
 #ifndef FOREFETCH_TESTS_PLAY_PRIVATE_H
 #define FOREFETCH_TESTS_PLAY_PRIVATE_H
 
@@ -65,8 +66,8 @@ struct play {
 	unsigned flaps;           /* that are still to come */
 	uint64_t flap_us;         /* how long each is */
 	uint64_t silent_until_ns; /* the server answers nothing */
-	/* What the server does with the next call that it may do it with;
-	 * EVENT_SERVE: what it should. */
+	/* The server does this with the next call that it may do it with;
+	 * EVENT_SERVE: it does what it should. */
 	struct event next;
 	uint64_t answered_ns; /* when the server dealt with a call, last */
 	uint64_t lost_ns;     /* when connections to the server were, last */
@@ -144,7 +145,7 @@ void play_turns_look(struct play *p, const struct fakeserver_call *call);
 /* play_farm.c */
 /* The daemon has a farm from its next start on. */
 void play_set_farm(struct play *p);
-/* What happens at the farm's engine; true where it did. */
+/* Does an event of the farm's engine; false where there was nothing to do. */
 bool play_engine(struct play *p, const struct event *e);
 /* All clients go, and give up what they wait for. */
 void play_leave(struct play *p);

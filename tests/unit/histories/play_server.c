@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the server does with the calls that wait there. */
+/* The server deals here with the calls that wait at it, as the history says. */
 #include <string.h>
 
 #include "histories/play_private.h"

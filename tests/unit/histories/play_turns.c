@@ -325,7 +325,7 @@ void play_turns_leave(void)
 
 /* ---- turns --------------------------------------------------------------- */
 
-/* What a daemon that was killed had sent, its next one has sent again as
+/* A daemon that was killed had sent a WRITE, its next one has sent it again as
  * another call, and the server would do the first after the other's turn. No
  * client of any kind can know that it was dropped, so it is. */
 static void drop_lost(struct play *p, const char *path)

@@ -144,7 +144,8 @@ static void linksim_speculate(struct linksim *s)
 	}
 }
 
-/* What a demand reply that reaches the queue waits for speculation. */
+/* Counts how long a demand reply that reaches the queue now waits for
+ * speculation. */
 static void linksim_count_added(struct linksim *s)
 {
 	struct linksim_call *c;

@@ -90,7 +90,7 @@ TEST(test_restart)
 
 	busy_link(20000000, 40000);
 	lk = linkkeep_new(sd, "nas", sim.le, statedir_taken(sd));
-	/* What was measured is not begun anew. */
+	/* A rate that was measured is not replaced by the one that was kept. */
 	assert_in_range(linkest_rate_Bps(sim.le), 2000000, 3000000);
 	linkkeep_free(lk);
 	iopool_drain(pool);
@@ -100,7 +100,8 @@ TEST(test_restart)
 	lk = linkkeep_new(sd, "nas", le, statedir_taken(sd));
 	assert_in_range(linkest_rate_Bps(le), 1000000, 1500000);
 	assert_in_range(linkest_base_us(le), 36000, 44000);
-	/* What was not measured is not kept: it would halve each time. */
+	/* A rate that was not measured since the start is not kept, or it would
+	 * halve at each start. */
 	linkkeep_tick(lk, 100 * SECOND_US);
 	linkkeep_free(lk);
 	linkest_free(le);

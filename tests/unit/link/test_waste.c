@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What came ahead and was not used stays within its share of the demand, and
- * the price of a call rises towards that. */
+/* Bytes that came ahead and were not used stay within their share of the
+ * demand, and the price of a call rises towards that limit. */
 #include <math.h>
 
 #include "unittest.h"
@@ -40,7 +40,7 @@ TEST(test_allowance)
 	assert_int_equal(now(w, 0, START).limit_bytes, 512 * KIB);
 	assert_int_equal(now(w, FAST_BPS, START).limit_bytes, ALLOWANCE);
 	assert_int_equal(now(w, SLOW_BPS, START).limit_bytes, SLOW_BPS);
-	/* What the link holds twice may always be under way. */
+	/* Twice the bytes that the link holds may always be under way. */
 	waste_get_status(w, FAST_BPS, 2048 * KIB, START, &st);
 	assert_int_equal(st.limit_bytes, 4096 * KIB);
 	waste_set_share(w, 10);
@@ -80,7 +80,7 @@ TEST(test_used)
 	assert_int_equal(now(w, FAST_BPS, START).unused_bytes, 100 * KIB);
 	assert_int_equal(
 	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 3072 * KIB);
-	/* What is read again does not make room for more. */
+	/* Bytes that a client reads again do not make room for more. */
 	waste_cached(w, 9000 * KIB, START);
 	assert_int_equal(
 	    now(w, FAST_BPS, START).limit_bytes, ALLOWANCE + 3172 * KIB);
@@ -241,13 +241,14 @@ TEST(test_price_of_waste, struct world *w)
 	waste_ahead(w->pf.g.waste, 1024 * KIB, w->pf.g.now_us);
 	assert_true(price(w, 16384) > was + 10);
 	assert_true(price(w, 16384) > price(w, CONFIRM_BYTES) + 10);
-	/* … and nearly all of it: only what is nearly certain goes. */
+	/* Nearly all of the limit lies unused: only nearly certain calls go. */
 	waste_ahead(w->pf.g.waste, 1000 * KIB, w->pf.g.now_us);
 	assert_in_range(price(w, 16384), 85, 99);
 	assert_in_range(price(w, CONFIRM_BYTES), 10, 60);
 	waste_ahead(w->pf.g.waste, 4400 * KIB, w->pf.g.now_us);
 	assert_int_equal(price(w, CONFIRM_BYTES), 100);
-	/* What was asked for, and what has a bound of its own, goes on. */
+	/* Wants of a hint go on because somebody asked for them, and those of a
+	 * session because they have a bound of their own. */
 	assert_true(pays(w, &asked, CONFIRM_BYTES));
 	assert_true(pays(w, &session, CONFIRM_BYTES));
 }

@@ -94,7 +94,7 @@ static void planned(struct host *h, const char *source, const char *options)
 		    h->why.text);
 }
 
-/* … and written, as mount_store_write() does. */
+/* Plans a mount, and writes its files as mount_store_write() does. */
 static void mounted(struct host *h, const char *source, const char *options)
 {
 	char name[128];
@@ -195,7 +195,7 @@ TEST(test_somebodys, struct host *h)
 	refused(h, "box:/src", "consistency=strict", "[export box:/src]",
 	    "a.conf:6");
 	planned(h, "box:/src", "consistency=frozen");
-	/* What it leaves open goes beside it. */
+	/* An option that the section leaves open goes into a file beside it. */
 	mounted(h, "box:/home", "consistency=strict");
 	assert_null(h->plan.server_text);
 	assert_non_null(strstr(h->plan.exports_text, "[export box:/home]"));

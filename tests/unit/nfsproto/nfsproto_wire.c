@@ -232,7 +232,7 @@ const struct wire_row wire_rows[] = {
     RES("GETACL", ACL, 1, "u:0 a u:15 u:3 e:3 u:2 e:2"),
     RES("GETACL-counts", ACL, 1, "u:0 a u:10 u:4 e:0 u:0 e:0"),
     RES("SETACL", ACL, 2, "u:0 a"),
-    /* What stands behind the status of a failure. */
+    /* Each procedure has other words behind the status of a failure. */
     FAIL("GETATTR", NFS, 1, "u:70"),
     FAIL("SETATTR", NFS, 2, "u:10002 w"),
     FAIL("LOOKUP", NFS, 3, "u:2 a"),

@@ -30,7 +30,7 @@ struct desk {
 	uint64_t now_ns;
 	uint64_t uid, client, space;
 	struct prediction got[8 * SESSION_OBJECTS]; /* since desk_new() … */
-	size_t n;                                   /* … or the last look */
+	size_t n;                                   /* or since the last look */
 };
 
 static inline struct predictor *predictor_make(void)
@@ -63,7 +63,8 @@ static inline struct desk *desk_new(void)
 	return AFTER(desk_free, d);
 }
 
-/* What is due, until there is no more. */
+/* Asks for the steps that are due, until there are no more; returns how many
+ * came. */
 static inline size_t desk_look(struct desk *d)
 {
 	uint32_t session = predictor_session(d->p);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What feedback does, the scan guard, ageing, and patterns inside files. */
+/* Feedback, the scan guard, ageing, and patterns inside files change
+ * predictions. */
 #include "predictor/predictor.h"
 
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What machines of a farm take over from each other: what belongs to the user,
- * once, however often it comes, and from whatever bytes.
+ * Machines of a farm take over from each other the runs that belong to the
+ * user, once, however often they come, and from whatever bytes.
  */
 #include "predictor/persist/merge.h"
 
@@ -353,7 +353,8 @@ TEST(test_known_stays)
 	assert_int_equal(objects_at(b->p->objects, id)->size, 12);
 	assert_int_equal(uses_of(b->p, 77777), 4);
 	assert_nothing(take(b->p, a->p));
-	/* What is gone does not come back, nor do the runs that had it. */
+	/* An object that is gone does not come back, nor do the runs that had
+	 * it. */
 	predictor_forget(b->p, FIRST + 5);
 	assert_nothing(take(b->p, a->p));
 	assert_int_equal(objects_find(b->p->objects, FIRST + 5), OBJECT_NONE);

@@ -67,7 +67,8 @@ static void use(struct world *w, uint64_t dir, const char *name)
 	w->now_ns += 10 * MS + MS / 5;
 }
 
-/* What was told of it just now; 0 if nothing was. */
+/* Returns the probability with which that name was told just now; 0 if it was
+ * not. */
 static float told(const struct world *w, uint64_t dir, const char *name)
 {
 	for (size_t i = 0; i < w->n; i++)
@@ -92,7 +93,7 @@ TEST(test_common_names, struct world *w)
 	assert_true(told(w, 1, "lib") > told(w, 1, "test"));
 }
 
-/* What is in a directory that is likely to be entered is told, too; if its
+/* The objects in a directory that is likely to be entered are told, too; if its
  * listing is not known, that comes first. */
 TEST(test_below, struct world *w)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What predictions say that an object needs, and what makes one access. */
+/* Predictions say what an object needs, and several calls make one access. */
 #include "predictor/needs_fixture.h"
 
 /* As it was told last. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was learned, saved and loaded: whole, or not at all. */
+/* A predictor is saved and loaded: whole, or not at all. */
 #include "predictor/persist/persist.h"
 
 #include <errno.h>

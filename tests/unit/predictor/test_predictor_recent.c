@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was used or told lately is not told again, and for how long. */
+/* An object that was used or told lately is not told again for a time. */
 #include "predictor/needs_fixture.h"
 #include "predictor/store/recent.h"
 

@@ -80,7 +80,7 @@ TEST(test_off)
 	predictor_set_sessions(d->p, PAUSE, 0);
 	desk_work(d, 100, 50);
 	assert_int_equal(desk_look(d), 0);
-	/* What was recorded is still there. */
+	/* A session that was recorded before is still there. */
 	predictor_set_sessions(d->p, PAUSE, TIME);
 	desk_use(d, 100);
 	assert_true(desk_look(d) > 0);
@@ -134,7 +134,8 @@ TEST(test_plan)
 	static const uint32_t newest[] = {1, 2, 3, 4, 5};
 	static const uint32_t middle[] = {1, 2, 20, 21, 4, 5, 22};
 	static const uint32_t oldest[] = {1, 20, 30, 3, 3, 5};
-	/* What only the others have comes behind what it came behind. */
+	/* Objects that only older sessions have come behind their predecessor
+	 * there. */
 	static const uint32_t want[] = {1, 2, 20, 21, 30, 3, 4, 5, 22};
 	static const float p[] = {7, 5, 5, 3, 3, 5, 5, 7, 3};
 	ENDS_BY(book_free) struct session_book b = {0};

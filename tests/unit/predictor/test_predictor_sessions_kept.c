@@ -62,7 +62,7 @@ TEST(test_new_handle)
 	desk_look(d);
 	assert_non_null(told(d, 77777));
 	assert_null(told(d, 110));
-	/* What is gone is not asked for. */
+	/* The predictor does not ask for an object that is gone. */
 	predictor_forget(d->p, 120);
 	desk_leave(d);
 	desk_use(d, 100);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What goes through all that was learned from turn to turn: it ends, each step
- * is bounded, and nothing is torn by what is learned or cleared in between. */
+/* Walks that go through all that was learned from turn to turn come to an end,
+ * each of their steps is bounded, and nothing that is learned or cleared in
+ * between tears them. */
 #include <errno.h>
 
 #include "unittest.h"

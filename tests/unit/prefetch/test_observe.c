@@ -301,7 +301,7 @@ TEST(test_listing_incomplete, struct world *w)
 	say_page(w, entries + 4, 3, 4, true);
 	assert_int_equal(list(w, w->cred, &ents), 4);
 	free(ents);
-	/* What one was shown is not another's. */
+	/* A listing that one user was shown is not another's. */
 	assert_int_equal(list(w, w->cred + 1, &ents), 0);
 	assert_null(ents);
 }

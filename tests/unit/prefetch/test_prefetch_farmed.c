@@ -72,7 +72,8 @@ TEST(test_behind_first_page, struct step_world *s)
 	steps_forget_farmed(s->steps);
 }
 
-/* What the predictor hears of. */
+/* The predictor is replaced by these counters of listings and of names in the
+ * last. */
 static unsigned told;
 static size_t told_names;
 

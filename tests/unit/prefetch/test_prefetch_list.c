@@ -137,7 +137,7 @@ TEST(test_later_page_changed, struct world *w)
 	assert_int_equal(listing_count(l), SMALL);
 	assert_int_not_equal(listing_binding(l).generation,
 	    attrcache_generation(w->caches->attr, node_of(w, "dir")));
-	/* What it says of its entries holds all the same. */
+	/* The attributes of the page's entries are taken all the same. */
 	assert_int_equal(sent_us(w, 5), now);
 }
 

@@ -138,7 +138,7 @@ TEST(test_renewed, struct note_world *s)
 	/* Nothing has grown old yet. */
 	look_up(s, "a", T0);
 	assert_int_equal(s->pf.queue->nwants, 0);
-	/* What came for this user, and is not used yet. */
+	/* An entry that came for this user and is not used yet, is renewed. */
 	look_up(s, "a", T0 + 3 * SECOND);
 	assert_renewed(s, "b");
 	/* It is one visit. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a want needs next: which call goes out in its turn, given what is known
- * of its object and its directory. The caches are real ones, which learned what
- * a server said; of upstream there is but what fetch asks of it, and no call is
- * answered.
+ * A want needs some call next: which one goes out in its turn, given what is
+ * known of its object and its directory. The caches are real ones, which
+ * learned what a server said; of upstream there is but what fetch asks of it,
+ * and no call is answered.
  */
 #include "unittest.h"
 #include "base/metrics.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is wanted while somebody goes through a tree: the caches are real ones,
- * which learned what a server said, and nothing is sent.
+ * Somebody goes through a tree, and the walk wants what he will come to: the
+ * caches are real ones, which learned what a server said, and nothing is sent.
  */
 #include "unittest.h"
 #include "cache/caches.h"
@@ -184,7 +184,8 @@ TEST(test_second_listing_is_a_walk, struct walk_world *s)
 	assert_wanted(s, "");
 	lists(s, "a");
 	assert_wanted(s, "b c");
-	/* What comes ahead of it takes its place in the order. */
+	/* The directories of a listing that comes ahead take its place in the
+	 * order. */
 	came(s, "b", "x/ y/");
 	assert_wanted(s, "x y");
 	/* It has been told. */

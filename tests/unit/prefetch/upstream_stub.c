@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What tests that send calls themselves have no use for, of upstream.h: each
- * call was sent, and none is in doubt. upstream_send() and upstream_drop() are
- * the test's. */
+/* Tests that send calls themselves have no use for these functions of
+ * upstream.h: each call was sent, and none is in doubt. The tests define
+ * upstream_send() and upstream_drop() themselves. */
 #include "upstream/upstream.h"
 
 bool upstream_call_sent(const struct upstream_call *call)

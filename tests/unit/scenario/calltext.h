@@ -50,7 +50,8 @@ void calltext_describe(struct memfs *fs, const struct nfs_proc *proc,
     const union nfs_args *args, char text[CALLTEXT_MAX]);
 /* Words with blanks between them. */
 void calltext_join(char *const *words, unsigned n, char *to, size_t size);
-/* What a reply says: "OK", "size 5", "data hello", "verifier 1", … */
+/* Writes the facts that a reply tells: "OK", "size 5", "data hello", "verifier
+ * 1", … */
 void calltext_facts(const struct nfs_proc *proc, const union nfs_res *res,
     struct calltext_facts *facts);
 /* The one fact `text`, for a reply that has no results. */

@@ -25,7 +25,7 @@ struct fakeserver_call {
 	unsigned uid;
 	uint16_t port;
 	bool again;          /* its XID came before … */
-	bool moved;          /* … from another port */
+	bool moved;          /* it came before from another port */
 	bool claimed;        /* a line of the scenario has named it */
 	unsigned char *held; /* the reply to be sent later; NULL: none */
 	size_t held_len;

@@ -162,7 +162,7 @@ static wcc_data wcc(const struct call *c)
 	    .before = c->before, .after = memfs_attr(c->fs, c->object)};
 }
 
-/* What a server with little room answers to a new name. */
+/* Returns the error that a server with little room answers to a new name. */
 static nfsstat3 refusal(const struct memfs *fs, const struct memfs_object *dir,
     const nfs3_name *name)
 {

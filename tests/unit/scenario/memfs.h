@@ -52,13 +52,13 @@ struct memfs {
 struct memfs *memfs_new(uint64_t now_ns);
 void memfs_free(struct memfs *fs);
 
-/* What has the path, or had it last; NULL: nothing ever had. */
+/* Returns the object that has the path, or had it last; NULL: none ever had. */
 struct memfs_object *memfs_find(struct memfs *fs, const char *path);
 struct memfs_object *memfs_object_of(struct memfs *fs, const nfs3_fh *fh);
 nfs3_fh memfs_fh(const struct memfs_object *o);
 
-/* What the call does and is answered; views into `fs`, valid until it changes
- * again. */
+/* Does the call, and writes its answer into `res`, with views into `fs`, valid
+ * until it changes again. */
 void memfs_execute(struct memfs *fs, uint32_t proc, const union nfs_args *args,
     unsigned uid, union nfs_res *res);
 

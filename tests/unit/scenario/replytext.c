@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a reply says, as facts that a scenario can ask for. */
+/* Replies are told here as facts that a scenario can ask for. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>

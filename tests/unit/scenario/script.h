@@ -28,7 +28,8 @@
 
 struct world;
 
-/* What the `*` and the `...` of a sentence stand for. A comma is a word. */
+/* The words that the `*` and the `...` of a sentence stand for. A comma is a
+ * word. */
 struct script_match {
 	char *one[4];
 	char **rest;

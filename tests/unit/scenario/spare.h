@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the tests do themselves, and not the code under test: the faults of
- * tests/unit/sweep spare it. */
+/* The faults of tests/unit/sweep spare whatever the tests do themselves, and
+ * not the code under test, between these calls. */
 #ifndef FOREFETCH_TESTS_SPARE_H
 #define FOREFETCH_TESTS_SPARE_H
 

@@ -15,7 +15,7 @@
 
 enum { LOG_BYTES = 16384, SECOND_US = 1000000 };
 
-/* What the client asks for one after the other. The first call also has the
+/* The client asks for these one after the other. The first call also has the
  * daemon look for the file system of the section. */
 static const char *const asks[] = {"GETATTR /f", "MNT /srv", "EXPORT",
     "PATHCONF /", "FSINFO /", "FSSTAT /", "NULL"};
@@ -207,8 +207,8 @@ static void ask_all(struct run *r)
 		ask(r, asks[i]);
 }
 
-/* What the client sees of the mode, of names that are not there, and of what
- * was asked once. */
+/* The client looks at the mode, at names that are not there, and at what was
+ * asked once. */
 static void look(struct run *r)
 {
 	r->recording = true;

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What is sent over the loopback device lies in a queue of this processor's
- * until the kernel gives it to its receiver, most of the time at once. A byte
- * that goes the same way comes behind it: vclock waits for that byte where it
- * must know that nothing else is under way. A handshake takes several turns.
- * The byte is spared where the device has sent nothing since: most looks of the
- * loop are such, and a turn costs more than all else that a look does.
+ * vclock lets virtual time pass only when nothing is under way any more.
+ *
+ * Bytes that are sent over the loopback device lie in a queue of this
+ * processor's until the kernel gives them to their receiver, most of the time
+ * at once. A byte that goes the same way comes behind them: vclock waits for
+ * that byte where it must know that nothing else is under way. A handshake
+ * takes several turns. The byte is spared where the device has sent nothing
+ * since: most looks of the loop are such, and a turn costs more than all else
+ * that a look does.
  */
 #include "scenario/vclock.h"
 
@@ -131,8 +134,8 @@ static void wait_for_packets(void)
 	spare_end();
 }
 
-/* What happens in there is the code's under test. False where there is nothing
- * that could ever happen. */
+/* Code under test runs in there, so it is not spared. False where there is
+ * nothing that could ever happen. */
 static bool run_loop(int flags)
 {
 	unsigned depth = spare_depth;

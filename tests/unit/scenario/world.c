@@ -139,7 +139,8 @@ void world_stop(struct world *w)
 	daemon_end(w);
 }
 
-/* What is not written by now is lost; what ending it writes, is taken back. */
+/* A kill loses all that is not written by now: the files that the daemon writes
+ * while it ends are taken back. */
 void world_kill(struct world *w)
 {
 	struct files *saved;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What a scenario happens in: the daemon's server section, as daemon.c makes
+ * A scenario happens in a world: the daemon's server section, as daemon.c makes
  * one, with its caches on a disk; an NFS server; clients; virtual time.
  *
  *	clients ── sockets ── struct server ── sockets ── fakeserver + memfs

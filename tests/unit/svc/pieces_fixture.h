@@ -70,7 +70,7 @@ struct world {
 	struct svc *svc;
 	struct client clients[CLIENTS];
 	uint32_t xid;
-	/* What the server has. */
+	/* The server has the file in this length and version. */
 	uint64_t size;
 	uint32_t ctime;
 	bool bare; /* it sends no attributes */

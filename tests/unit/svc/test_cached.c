@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What the caches may answer, and to whom: the decisions of cached.h alone, in
- * virtual time, without a client, a server or a link. What is known comes in
- * through learn_reply(), as in the daemon.
+ * The caches may answer some calls, and only to some users: the decisions of
+ * cached.h alone, in virtual time, without a client, a server or a link. All
+ * that is known comes in through learn_reply(), as in the daemon.
  */
 #include "svc/cached.h"
 
@@ -507,7 +507,7 @@ TEST(test_read_waits, struct world *w)
 
 	begin_data(w, &fx);
 	say_read(w, &fx, 0, 32 * KIB);
-	/* What is on disk is compared with its checksum first. */
+	/* Data on disk is compared with its checksum first. */
 	fixture_reopen(&fx);
 	w->caches->data = fx.dc;
 	q.disk.on_ready = on_ready;

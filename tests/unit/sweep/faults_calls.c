@@ -183,7 +183,7 @@ int openat(int dir, const char *path, int flags, ...)
 	return opened(NEXT(openat)(dir, path, flags, mode), of_at(dir, path));
 }
 
-/* What <fcntl.h> calls where the mode is left out, with checks of sizes. */
+/* <fcntl.h> calls these where the mode is left out, with checks of sizes. */
 int __open_2(const char *path, int flags);
 int __openat_2(int dir, const char *path, int flags);
 
@@ -425,7 +425,7 @@ ssize_t send(int fd, const void *from, size_t len, int flags)
 	return NEXT(send)(fd, from, faults_part("send", len), flags);
 }
 
-/* What libevent fills and empties its buffers with. */
+/* libevent fills and empties its buffers with these. */
 ssize_t readv(int fd, const struct iovec *iov, int n)
 {
 	if (faults_hit(OF_OTHER, "readv", ECONNRESET))

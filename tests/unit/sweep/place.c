@@ -191,7 +191,7 @@ void place_stop(struct place *p)
 	vclock_settle();
 }
 
-/* What it writes at its end is taken back. */
+/* A kill takes back the files that the daemon writes while it ends. */
 void place_kill(struct place *p)
 {
 	struct files *saved;

@@ -152,7 +152,7 @@ static void say_end(const struct job *j, enum end end, int sig)
 
 /* ---- one run ----------------------------------------------------------- */
 
-/* What AddressSanitizer finds is a crash, too. */
+/* A fault that AddressSanitizer finds is a crash, too. */
 const char *__asan_default_options(void);
 
 const char *__asan_default_options(void)

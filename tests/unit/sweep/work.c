@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is done in a sweep, line by line, and whether it went well. */
+/* A sweep does its work here, line by line, and judges whether it went well. */
 #include "sweep/work.h"
 
 #include <stdio.h>
@@ -164,7 +164,8 @@ static bool is_excused(const char *status)
 	return false;
 }
 
-/* What the call does to `fs`, and the facts of its reply. */
+/* Does the call to `fs`, and writes the facts of its reply; whether it may have
+ * changed something. */
 static bool execute(struct memfs *fs, char *const *words, unsigned n,
     unsigned uid, struct calltext_facts *facts)
 {

@@ -29,7 +29,8 @@ static const char *const names[] = {
     "\xcc\x81\xcc\x81",
 };
 
-/* What is on a row: its columns; fails where a terminal would obey it. */
+/* Returns the columns that the row takes, and fails where a terminal would obey
+ * it. */
 static int judge_row(const char *row)
 {
 	const uint8_t *s = (const uint8_t *)row;

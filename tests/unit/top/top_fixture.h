@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a daemon could have said. */
+/* Makes samples that a daemon could have told. */
 #ifndef FOREFETCH_TEST_TOP_FIXTURE_H
 #define FOREFETCH_TEST_TOP_FIXTURE_H
 

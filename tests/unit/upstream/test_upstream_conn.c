@@ -263,7 +263,7 @@ TEST(test_unknown_xid, struct world *w)
 	w->got[0].xid ^= 1;
 	server_answer(w, 0);
 	assert_int_equal(c.replies, 1);
-	/* … and a second time. */
+	/* The reply comes a second time, and then nobody waits for it. */
 	server_answer(w, 0);
 	assert_int_equal(c.replies, 1);
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 2);

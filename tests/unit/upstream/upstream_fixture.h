@@ -25,7 +25,7 @@ struct conn {
 	uint16_t port;
 };
 
-/* What came: a call, by its XID. */
+/* A call that came to the server, by its XID and connection. */
 struct got {
 	uint32_t xid;
 	unsigned conn;

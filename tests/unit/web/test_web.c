@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is told over HTTP, over a socket; requests, and who may make them. */
+/* The daemon tells its figures over HTTP, on a socket: requests, and who may
+ * make them. */
 #include <errno.h>
 #include <signal.h>
 #include <unistd.h>
