@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One link of a chained list at a time, in a loop and not by recursion. */
+/* The lists of READDIR, READDIRPLUS, DUMP and EXPORT, one link at a time: in a
+ * loop and not by recursion, because a peer chooses how long a list is. */
 #include "nfsproto/nfs3_list.h"
 
 #include <string.h>
@@ -11,6 +12,7 @@ void nfs3_list_open(XDR *xdrs, const struct xdr_view *list)
 	    xdrs, (char *)(uintptr_t)list->data, list->len, XDR_DECODE);
 }
 
+/* Reads whether one more link follows. */
 static bool list_more(XDR *xdrs, bool *more)
 {
 	uint32_t follows;
@@ -56,6 +58,7 @@ bool nfs3_dirlist_end(XDR *xdrs, bool eof)
 	return xdr_u_int(xdrs, &more) && xdr_u_int(xdrs, &end);
 }
 
+/* Bytes of an opaque item with its length and its padding. */
 static size_t opaque_size(uint32_t len)
 {
 	return (size_t)4 + len + xdr_pad(len);
@@ -63,7 +66,7 @@ static size_t opaque_size(uint32_t len)
 
 size_t nfs3_dirent_size(bool plus, const struct nfs3_dirent *e)
 {
-	/* fattr3, RFC 1813 section 2.3.5 */
+	/* Four-byte words and padding of fattr3, RFC 1813 section 2.5. */
 	enum { FATTR_SIZE = 84 };
 	size_t size = 4u + 8u + opaque_size(e->name.len) + 8u;
 
@@ -93,6 +96,7 @@ bool mnt3_mount_decode(XDR *xdrs, struct mnt3_mount *m, bool *more)
 	       xdr_mnt3_path(xdrs, &m->directory);
 }
 
+/* Steps over the groups of an export, which are passed on as they are. */
 static bool export_groups(XDR *xdrs)
 {
 	struct xdr_view group;

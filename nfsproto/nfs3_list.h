@@ -18,6 +18,7 @@
 
 #include "nfsproto/nfs3.h"
 
+/* An aclent of NFSACL: type, id and permissions, a word each. */
 enum { NFSACL3_ENTRY_BYTES = 12 };
 
 /* entry3 and entryplus3, RFC 1813 sections 3.3.16 and 3.3.17. */
@@ -41,7 +42,7 @@ struct mnt3_export {
 	struct xdr_view raw; /* the whole link, from its TRUE on */
 };
 
-/* Open a decoding stream over a list's view. */
+/* Opens a decoding stream over a list's view. */
 void nfs3_list_open(XDR *xdrs, const struct xdr_view *list);
 
 /*
@@ -50,15 +51,18 @@ void nfs3_list_open(XDR *xdrs, const struct xdr_view *list);
  */
 bool nfs3_dirent_decode(
     XDR *xdrs, bool plus, struct nfs3_dirent *e, bool *more);
+/* Whether the list goes to the end of the directory, by its last word. */
 bool nfs3_dirlist_eof(const struct xdr_view *list);
 
-/* One link of a list, and what ends it; false where there is no room. */
+/* Encode one link of a list, and what ends it; false where there is no room. */
 bool nfs3_dirent_encode(XDR *xdrs, bool plus, struct nfs3_dirent *e);
 bool nfs3_dirlist_end(XDR *xdrs, bool eof);
-/* Bytes that such a link takes. */
+/* Returns the bytes that such a link takes, so that a reply can be filled up to
+ * its bound without trying. */
 size_t nfs3_dirent_size(bool plus, const struct nfs3_dirent *e);
 enum { NFS3_DIRLIST_END_SIZE = 8 };
 
+/* Decode one link of the list of DUMP, and of EXPORT. */
 bool mnt3_mount_decode(XDR *xdrs, struct mnt3_mount *m, bool *more);
 bool mnt3_export_decode(XDR *xdrs, struct mnt3_export *e, bool *more);
 

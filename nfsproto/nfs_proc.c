@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of procedures and the codecs that it drives. */
+/* The table of procedures and the codecs that it drives. Whoever handles calls
+ * finds a row here by the numbers of a call's header (rpc_msg.h), and decodes
+ * and encodes by it, without a case for each procedure. */
 #include "nfsproto/nfs_proc.h"
 
 #include <string.h>
@@ -118,6 +120,8 @@ bool nfs_res_decode(
 	return decode(p->xdr_res, body, len, res);
 }
 
+/* The promises that a codec cannot see, because they tie results to arguments.
+ */
 static bool check_nfs3(
     uint32_t proc, const union nfs_args *args, const union nfs_res *res)
 {

@@ -14,9 +14,12 @@
 #include "nfsproto/nfs3.h"
 #include "nfsproto/nfsacl3.h"
 
-/* The longest encoded arguments or results without a payload or a list. */
+/* The longest encoded arguments or results without a payload or a list, in
+ * bytes. */
 enum { NFS_RES_SMALL_MAX = 2048 };
 
+/* Decoded arguments of any procedure; which member holds them, xdr_args of the
+ * procedure's row says. */
 union nfs_args {
 	nfs3_fh object;   /* GETATTR, READLINK, FSSTAT, FSINFO, PATHCONF */
 	diropargs3 dirop; /* LOOKUP, REMOVE, RMDIR */
@@ -38,6 +41,7 @@ union nfs_args {
 	SETACL3args setacl;
 };
 
+/* Decoded results of any procedure, as xdr_res of its row says. */
 union nfs_res {
 	nfsstat3 status; /* the first word of every NFS and NFSACL result */
 	GETATTR3res getattr;
@@ -73,6 +77,8 @@ enum nfs_proc_flags {
 	NFS_PROC_STATUS = 2,
 };
 
+/* A row of the table: a procedure by its numbers, and how its arguments and
+ * results are encoded. */
 struct nfs_proc {
 	uint32_t prog;
 	uint32_t vers;
@@ -83,14 +89,16 @@ struct nfs_proc {
 	xdrproc_t xdr_res;
 };
 
-/* The row of a procedure; NULL where the proxy carries no such thing. */
+/* Returns the row of a procedure, in constant time; NULL where the proxy
+ * carries no such thing. */
 const struct nfs_proc *nfs_proc_find(
     uint32_t prog, uint32_t vers, uint32_t proc);
 
 /*
- * Decode `len` bytes of arguments or results. The body starts on a four-byte
- * boundary, and all views in the outcome point into it. Bytes behind what is
- * decoded are let through, as knfsd does (its own SETACL sends some).
+ * Decode `len` bytes of arguments or results; false where they are malformed.
+ * The body starts on a four-byte boundary, and all views in the outcome point
+ * into it. Bytes behind what is decoded are let through, as knfsd does (its own
+ * SETACL sends some).
  */
 bool nfs_args_decode(const struct nfs_proc *p, const void *body, size_t len,
     union nfs_args *args);

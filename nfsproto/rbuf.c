@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A pool of receive buffers in two sizes. */
+/* A pool of receive buffers in two sizes: a list of idle ones for each, from
+ * which the one that was touched last is taken first. */
 #include "nfsproto/rbuf.h"
 
 #include <assert.h>
@@ -14,11 +15,14 @@ struct rbuf_pool {
 	int closed;   /* freed by its owner: goes with the last buffer */
 };
 
+/* 0 for small buffers, 1 for large ones. */
 static int size_class(size_t size)
 {
 	return size > RBUF_SMALL;
 }
 
+/* Allocates a buffer; a record costs this only where the pool has no idle one.
+ */
 static struct rbuf *rbuf_new(struct rbuf_pool *pool, size_t size)
 {
 	struct rbuf *b = calloc(1, sizeof(*b));

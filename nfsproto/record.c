@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The layout of the current buffer:
+ * Cuts a stream of bytes into records, in place: the marks between fragments
+ * are taken out, and a record's bytes move only where that leaves a gap, or
+ * where its buffer ends. The layout of the current buffer:
  *
  *	0 … start   records that were given out
  *	start … end bytes of the record in the making, marks taken out
  *	scan … fill bytes that were received and not looked at
  *
- * `end` and `scan` are equal until a record has a second fragment, whose
- * mark leaves a gap of four bytes between them.
+ * `end` and `scan` are equal until a record has a second fragment, whose mark
+ * leaves a gap of four bytes between them.
  */
 #include "nfsproto/record.h"
 
@@ -17,6 +19,7 @@
 /* Below this a buffer is not worth a recv() any more. */
 enum { SPACE_MIN = 4096 };
 
+/* Offsets count bytes from the beginning of `buf`. */
 struct record_reader {
 	struct rbuf_pool *pool;
 	struct rbuf *buf;
@@ -46,12 +49,15 @@ void record_reader_free(struct record_reader *r)
 	free(r);
 }
 
+/* Whether the next record is thought to need a large buffer: one client's
+ * records are mostly alike, so the last one tells. */
 static bool reader_large(const struct record_reader *r)
 {
 	return r->last_bytes > RBUF_SMALL;
 }
 
-/* Go on in a buffer with room for `need` bytes from `start` on. */
+/* Goes on in a buffer with room for `need` bytes from `start` on. The bytes
+ * that are there already have to move, because a record lies in one piece. */
 static bool reader_rebase(struct record_reader *r, size_t need)
 {
 	struct rbuf *b;
@@ -156,6 +162,7 @@ static void reader_take(struct record_reader *r)
 	r->in_fragment = r->missing > 0;
 }
 
+/* Gives the record out, and begins the next one behind it. */
 static enum record_status reader_finish(
     struct record_reader *r, struct record *rec)
 {

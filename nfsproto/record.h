@@ -19,12 +19,15 @@
 
 enum {
 	RECORD_MARK_BYTES = 4,
+	/* RFC 5531 sets no bound. Each fragment behind the first has its bytes
+	 * moved, so a peer that sends very many only makes work. */
 	RECORD_FRAGMENTS_MAX = 16,
 	/* The largest WRITE or READ, and its headers. */
 	RECORD_BYTES_MAX = (1 << 20) + (8 << 10),
 };
 #define RECORD_LAST_FRAGMENT 0x80000000u
 
+/* A whole record, without its marks. */
 struct record {
 	struct rbuf *buf; /* borrowed: take a reference to keep the bytes */
 	const unsigned char *data;
@@ -32,6 +35,8 @@ struct record {
 	uint64_t received_us; /* the caller's to set */
 };
 
+/* The reader ends where a status says that the stream cannot be read on: nobody
+ * can tell where the next record begins. */
 enum record_status {
 	RECORD_MORE,      /* receive more */
 	RECORD_READY,     /* `rec` is filled */
@@ -43,16 +48,20 @@ enum record_status {
 
 struct record_reader;
 
+/* Makes the reader of one stream, whose buffers come from `pool`; the pool has
+ * to outlive it. NULL without memory. */
 struct record_reader *record_reader_new(struct rbuf_pool *pool);
 void record_reader_free(struct record_reader *r);
 
-/* Where to put the next bytes and how many at most (at least one); NULL
- * where there is no memory. To be called when there are no more records. */
+/* Returns where to put the next bytes, and in `len` how many at most (at least
+ * one); NULL without memory. The caller asks when record_reader_next() has no
+ * more records. */
 void *record_reader_space(struct record_reader *r, size_t *len);
-/* `len` bytes were put there. */
+/* Says that `len` bytes were put there. */
 void record_reader_filled(struct record_reader *r, size_t len);
-/* The next whole record. Its bytes are valid until the next call of
- * record_reader_space(), or longer under a reference. */
+/* Gives the next whole record: RECORD_READY and `rec`, or another status. Its
+ * bytes are valid until the next call of record_reader_space(), or longer under
+ * a reference to its buffer. */
 enum record_status record_reader_next(
     struct record_reader *r, struct record *rec);
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * RPC headers over libtirpc's XDR primitives. xdr_callmsg() is not used: it
- * answers FALSE for a wrong RPC version and for a long credential alike, and
- * each has an answer of its own (RFC 5531 section 9).
+ * RPC headers over libtirpc's XDR primitives: the first bytes of each record,
+ * in front of the arguments and results that nfs_proc.c decodes. xdr_callmsg()
+ * is not used: it answers FALSE for a wrong RPC version and for a long
+ * credential alike, and each has an answer of its own (RFC 5531 section 9).
  */
 #include "nfsproto/rpc_msg.h"
 
 #include <string.h>
 
+/* Opens a stream over bytes in memory. A DECODE stream only reads them, though
+ * xdrmem_create() takes a plain pointer. */
 static void open_memory(XDR *xdrs, const void *buf, size_t size, enum xdr_op op)
 {
 	unsigned len = size > UINT32_MAX ? UINT32_MAX : (unsigned)size;
@@ -15,6 +18,8 @@ static void open_memory(XDR *xdrs, const void *buf, size_t size, enum xdr_op op)
 	xdrmem_create(xdrs, (char *)(uintptr_t)buf, len, op);
 }
 
+/* Reads words, or writes them if the stream encodes: xdr_u_int() does either.
+ */
 static bool get_words(XDR *xdrs, uint32_t *words, size_t count)
 {
 	for (size_t i = 0; i < count; i++)
@@ -31,7 +36,8 @@ static size_t put_words(void *buf, size_t size, uint32_t *words, size_t count)
 	return get_words(&xdrs, words, count) ? xdr_getpos(&xdrs) : 0;
 }
 
-/* A credential or verifier: flavor and opaque body. */
+/* Reads a credential or verifier: flavor and opaque body. An empty body points
+ * at an empty string, so that nobody hands NULL to memcpy(). */
 static bool get_auth(XDR *xdrs, struct rpc_cred *cred)
 {
 	struct xdr_view *body = &cred->body;
@@ -146,6 +152,8 @@ static bool get_accepted(XDR *xdrs, struct rpc_reply *reply)
 	return true;
 }
 
+/* The versions that an RPC_MISMATCH names are read and dropped: there is no
+ * other version to try. */
 static bool get_rejected(XDR *xdrs, struct rpc_reply *reply)
 {
 	uint32_t range[2];

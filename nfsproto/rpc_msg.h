@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * ONC RPC version 2 messages (RFC 5531): call and reply headers, AUTH_SYS.
- * Decoded views point into the record.
+ *
+ * Decoders take a record that begins on a four-byte boundary, allocate nothing,
+ * and leave views into it, which are valid as long as the record. Encoders
+ * write `size` bytes at most, and return how many, or 0 where they do not fit.
  */
 #ifndef FOREFETCH_RPC_MSG_H
 #define FOREFETCH_RPC_MSG_H
@@ -21,6 +24,7 @@ enum {
 	RPC_REPLY_HEADER_MAX = 32,
 };
 
+/* A credential, or a verifier: opaque_auth, section 8.2. */
 struct rpc_cred {
 	uint32_t flavor;      /* AUTH_NONE, AUTH_SYS, … */
 	struct xdr_view body; /* at most RPC_AUTH_BODY_MAX bytes */
@@ -36,6 +40,7 @@ struct rpc_auth_sys {
 	uint32_t gids[RPC_GIDS_MAX];
 };
 
+/* A call's header, call_body in section 9, and the arguments behind it. */
 struct rpc_call {
 	uint32_t xid;
 	uint32_t prog;
@@ -52,18 +57,25 @@ enum rpc_call_status {
 	RPC_CALL_BAD_CRED,   /* credential or verifier too long; xid is valid */
 };
 
+/* Decodes a call's header; `call` is filled as far as the status says. The
+ * verifier is checked for its length and left out. */
 enum rpc_call_status rpc_call_decode(
     const void *rec, size_t len, struct rpc_call *call);
 
+/* Decodes the body of an AUTH_SYS credential. False where it is malformed, has
+ * more than RPC_GIDS_MAX groups, or bytes behind its end. */
 bool rpc_auth_sys_decode(
     const struct xdr_view *body, struct rpc_auth_sys *auth);
-/* Bytes written, or 0 where they do not fit. */
+/* Encodes such a body, which rpc_call.cred then carries; 0 also for too many
+ * groups. */
 size_t rpc_auth_sys_encode(
     const struct rpc_auth_sys *auth, void *buf, size_t size);
 
-/* Encode a call's header; `call->body` is left to the caller. */
+/* Encodes a call's header, with AUTH_NONE as verifier; the caller puts the
+ * arguments behind it, and `call->body` is not looked at. */
 size_t rpc_call_encode(const struct rpc_call *call, void *buf, size_t size);
 
+/* A reply's header, reply_body in section 9, and the results behind it. */
 struct rpc_reply {
 	uint32_t xid;
 	bool accepted;
@@ -73,14 +85,16 @@ struct rpc_reply {
 	struct xdr_view body; /* results, where accepted with SUCCESS */
 };
 
-/* False where `rec` is no well-formed reply. */
+/* Decodes a reply's header. False where `rec` is no well-formed reply. */
 bool rpc_reply_decode(const void *rec, size_t len, struct rpc_reply *reply);
 
-/* Accepted, with AUTH_NONE as verifier. `low` and `high` go into the
- * PROG_MISMATCH only. */
+/* Encodes the header of an accepted call, with AUTH_NONE as verifier; the
+ * caller puts results behind it. `low` and `high` go into the PROG_MISMATCH
+ * only. */
 size_t rpc_reply_encode_accepted(uint32_t xid, uint32_t accept_stat,
     uint32_t low, uint32_t high, void *buf, size_t size);
-/* Rejected: RPC version (2 is all there is) or authentication. */
+/* Encode the whole reply to a rejected call: for its RPC version (2 is all
+ * there is), or for its authentication. */
 size_t rpc_reply_encode_mismatch(uint32_t xid, void *buf, size_t size);
 size_t rpc_reply_encode_auth_error(
     uint32_t xid, uint32_t auth_status, void *buf, size_t size);

@@ -15,12 +15,15 @@ static bool view_take(XDR *xdrs, uint32_t len, const char **data)
 	return *data != NULL;
 }
 
+/* Writes the bytes of the view and their padding. */
 static bool view_copy(XDR *xdrs, const struct xdr_view *v)
 {
 	/* xdr_opaque() only reads from its argument while encoding. */
 	return xdr_opaque(xdrs, (char *)(uintptr_t)v->data, v->len);
 }
 
+/* Decodes or encodes an opaque item of at most `max` bytes. The bound comes
+ * first: a length near 2^32 would overflow with its padding. */
 static bool_t view_opaque(XDR *xdrs, struct xdr_view *v, uint32_t max)
 {
 	if (xdrs->x_op == XDR_FREE)

@@ -25,7 +25,9 @@ struct xdr_view {
 	const char *data;
 };
 
-/* RFC 1813 section 2.4 and 5.1.5: the longest item of each kind. */
+/* The longest item of each kind that is decoded. Handles and the items of MOUNT
+ * have their bounds from RFC 1813, sections 2.4 and 5.1.4. All others are the
+ * proxy's: the RFC leaves names, paths, payloads and lists unbounded. */
 enum {
 	NFS3_FHSIZE_MAX = 64,
 	NFS3_NAME_MAX = 255,
@@ -51,6 +53,9 @@ typedef struct xdr_view mnt3_flavors; /* words in wire order */
 typedef struct xdr_view mnt3_mounts;  /* list of DUMP, undecoded */
 typedef struct xdr_view mnt3_exports; /* list of EXPORT, undecoded */
 
+/* Opaque items and strings. Decoding leaves a view, and is FALSE where the item
+ * is longer than the bound of its type, or than the record; it costs constant
+ * time. Encoding copies the bytes and their padding. */
 bool_t xdr_nfs3_fh(XDR *xdrs, nfs3_fh *v);
 bool_t xdr_nfs3_name(XDR *xdrs, nfs3_name *v);
 bool_t xdr_nfs3_path(XDR *xdrs, nfs3_path *v);
