@@ -20,6 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* The secret: an offset, and two multipliers. */
 struct hash_key {
 	uint64_t add;
 	uint64_t times[2]; /* odd */
@@ -29,7 +30,8 @@ struct hash_key {
  * loops. */
 extern struct hash_key hash_key;
 
-/* A secret at random. */
+/* Draws a secret at random, by getrandom(2); nobody may have placed a key
+ * before. */
 void hash_key_draw(void);
 
 /*

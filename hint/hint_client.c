@@ -30,6 +30,7 @@
 #define API            __attribute__((visibility("default")))
 #define SOCKET_DEFAULT "/run/forefetch/control.sock"
 
+/* Bounds of the library: hints, streams and bytes, and times in ms. */
 enum {
 	QUEUE = 1024,
 	BATCH = 256,
@@ -44,7 +45,8 @@ enum {
 	STACK = 256 << 10,
 };
 
-/* The hints for one mount. Only the thread uses it, except for `place`. */
+/* The hints for one mount, numbered by `seq`. Only the thread uses it, except
+ * for `place`, which never changes once it is set. */
 struct client_stream {
 	struct ctl_place place; /* its path is "" */
 	int fd;
@@ -56,12 +58,15 @@ struct client_stream {
 	uint64_t down_ms; /* when no daemon answered; 0: it does */
 };
 
+/* A hint in the queue; its path is freed by whoever takes it out. */
 struct client_entry {
 	struct client_stream *stream;
 	char *path; /* below the mount */
 	uint64_t offset, length;
 };
 
+/* The queue is a ring: `in` and `out` count hints and wrap, and a hint lies at
+ * its count modulo QUEUE. */
 struct forefetch_hint {
 	pid_t pid;
 	char *socket;
@@ -88,6 +93,8 @@ static uint64_t now_ms(void)
 
 /* ---- the thread: one stream ------------------------------------------- */
 
+/* Whether the descriptor is still the stream's socket. The program may have
+ * closed all descriptors, as daemons do when they begin. */
 static bool is_ours(const struct client_stream *s)
 {
 	struct stat st;
@@ -105,8 +112,8 @@ static void stream_reset(struct client_stream *s)
 	s->seq = 0;
 }
 
-/* The answer; NULL on failure, after which the next hint begins a new stream.
- */
+/* Sends the request and returns the answer, which the caller frees; NULL on
+ * failure, after which the next hint begins a new stream. */
 static Forefetch__Response *exchange(struct forefetch_hint *h,
     struct client_stream *s, Forefetch__HintRequest *hint)
 {
@@ -185,6 +192,8 @@ static void send_all(struct forefetch_hint *h, struct client_stream *s,
 	}
 }
 
+/* Tells the daemon, stream by stream, that all hints up to the last one sent
+ * are void; a stream that has not begun has none there. */
 static void cancel_all(struct forefetch_hint *h)
 {
 	for (unsigned i = 0; i < h->nstreams; i++) {
@@ -203,6 +212,7 @@ static void cancel_all(struct forefetch_hint *h)
 
 /* ---- the thread: batches ---------------------------------------------- */
 
+/* Hints of one stream that go out in one request. */
 struct batch {
 	struct client_stream *stream;
 	Forefetch__Hint hints[BATCH];
@@ -233,6 +243,8 @@ static void take_batch(struct forefetch_hint *h, struct batch *b)
 	}
 }
 
+/* Numbers the hints and sends them, unless the daemon was found down less than
+ * AGAIN_MS ago: then they are dropped, and the program goes on unhelped. */
 static void send_batch(struct forefetch_hint *h, struct batch *b)
 {
 	bool down = b->n > 0 && b->stream->down_ms &&
@@ -252,6 +264,8 @@ static void drop_queue(struct forefetch_hint *h)
 		free(h->queue[h->out++ % QUEUE].path);
 }
 
+/* The thread: sleeps until there is something to do, and does the waiting for
+ * the daemon in the program's place. */
 static void *run(void *arg)
 {
 	struct forefetch_hint *h = arg;
@@ -280,6 +294,8 @@ static void *run(void *arg)
 
 /* ---- for everybody ---------------------------------------------------- */
 
+/* Waits are measured by the steady clock, so that setting the machine's time
+ * neither ends nor prolongs them. */
 static bool make_lock(struct forefetch_hint *h)
 {
 	pthread_condattr_t attr;
@@ -331,7 +347,8 @@ API struct forefetch_hint *forefetch_hint_open(const char *socket)
 	return h;
 }
 
-/* Called with the lock. */
+/* Finds the mount of the path, and the path below it. Mounts come and go, so
+ * the list is read again when it is old. Called with the lock. */
 static bool find_place(
     struct forefetch_hint *h, const char *path, struct ctl_place *at)
 {
@@ -345,6 +362,8 @@ static bool find_place(
 	return h->mounts && ctl_mounts_place(h->mounts, path, at);
 }
 
+/* Returns the stream of the mount, made if there is none; NULL where there are
+ * STREAMS others. A stream lasts as long as the library's handle. */
 static struct client_stream *stream_at(
     struct forefetch_hint *h, const struct ctl_place *at)
 {
@@ -365,7 +384,8 @@ static struct client_stream *stream_at(
 	return s;
 }
 
-/* Called with the lock. */
+/* Puts the hint into the queue, and wakes the thread; 0 or -errno, as
+ * forefetch_hint_add(). Called with the lock. */
 static int queue_hint(
     struct forefetch_hint *h, const char *path, struct client_entry *e)
 {

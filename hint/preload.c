@@ -59,6 +59,9 @@ __attribute__((constructor)) static void begin(void)
 	(void)pthread_atfork(hold, release, release);
 }
 
+/* Turns a range of an open file into a hint; false where it cannot be one: the
+ * file has no path, the stream is busy, or the library refuses. Then the kernel
+ * is asked as usual. */
 static bool is_hint(int fd, off64_t offset, off64_t len)
 {
 	char link[32], path[PATH_MAX];
