@@ -191,6 +191,7 @@ struct predictor_options {
 	void *may_search_ctx;
 };
 
+/* Figures since the predictor was made or cleared; the last two are of now. */
 struct predictor_stats {
 	uint64_t events, predicted, used, late, unused;
 	uint64_t streams_made;
@@ -208,10 +209,11 @@ struct predictor;
 
 /* NULL and errno: ENOMEM, or EINVAL for a budget below 1 MiB. */
 struct predictor *predictor_new(const struct predictor_options *opt);
+/* Frees it with all that it knows; NULL is allowed. */
 void predictor_free(struct predictor *p);
 
-/* How long before its use an object should be asked for, in nanoseconds: so a
- * fast stream is predicted more accesses. 0: the pace does not matter. */
+/* Sets how long before its use an object should be asked for, in nanoseconds:
+ * so a fast stream is predicted more accesses. 0: the pace does not matter. */
 void predictor_set_lead(struct predictor *p, uint64_t lead_ns);
 
 /*
@@ -253,7 +255,10 @@ enum predictor_led {
 };
 enum predictor_led predictor_led(const struct predictor *p);
 
-/* A call was answered. */
+/* A call was answered: the predictor learns from it, and makes candidates,
+ * which predictor_predict() tells. A call without an object is left out, and so
+ * is one for whose object there is no memory. `o` is not kept. Constant time,
+ * amortised. */
 void predictor_observe(struct predictor *p, const struct predictor_obs *o);
 
 /*
@@ -305,7 +310,9 @@ void predictor_feedback(
     struct predictor *p, uint64_t object, enum predictor_outcome what);
 
 /* A directory was listed for `uid`; `ents` are all of its names, in the order
- * of READDIR. */
+ * of READDIR, 65,534 at most. The listing takes the place of the one before;
+ * where it finds no room in its share of the budget, that one stays. Names
+ * whose rank is not below `n` are left out. Time is linear in `n`. */
 void predictor_list(struct predictor *p, uint64_t uid, uint64_t dir,
     const struct predictor_dirent *ents, size_t n);
 
@@ -316,12 +323,17 @@ void predictor_place_dir(struct predictor *p, uint64_t uid, uint64_t dir,
     uint64_t parent, uint64_t name_hash);
 
 /* The object is called by that name now: what is known about (parent, name)
- * goes over to it. */
+ * goes over to it. All three must be known, or nothing happens. Until the next
+ * event, predictor_predict() tells nothing. */
 void predictor_rename(
     struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash);
-/* An object is gone (removed, or its handle stale). */
+/* An object is gone (removed, or its handle stale). Its key is remembered in one
+ * of 1,024 places until another one takes that, so that a merge does not bring
+ * the object back at once. */
 void predictor_forget(struct predictor *p, uint64_t object);
-/* Forgets all that was learned. 0, or -ENOMEM and nothing has changed. */
+/* Forgets all that was learned, and all figures; the options and the times of
+ * sessions stay as they are, the lead has to be set again. 0, or -ENOMEM and
+ * nothing has changed. */
 int predictor_clear(struct predictor *p);
 
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st);

@@ -32,11 +32,14 @@ uint8_t access_needs(enum predictor_kind kind)
 	return needs[kind];
 }
 
+/* Such a READ cannot be the one that opens the file. */
 static bool is_inner_read(const struct predictor_obs *o)
 {
 	return o->kind == PREDICTOR_READ && o->offset_bytes > 0;
 }
 
+/* The object itself knows which stream used it last, and when: no stream has to
+ * be searched for it. */
 struct stream *access_find(
     struct predictor *p, uint32_t object, const struct predictor_obs *o)
 {
@@ -138,6 +141,9 @@ static uint8_t access_expects(
 	return needs;
 }
 
+/* The call that begins the access is an event; needs that it does not show
+ * become a candidate at once, so that the rest of the open finds its answers.
+ */
 void access_begin(struct predictor *p, struct stream *s, uint32_t object,
     const struct predictor_obs *o, uint8_t told)
 {

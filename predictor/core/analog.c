@@ -39,6 +39,8 @@ static bool analog_goes_on(
 	return false;
 }
 
+/* Makes the same name in a directory `distance` directories ahead a candidate.
+ * The longer the stream has gone by analogy, the surer the guess is. */
 static void analog_tell(struct predictor *p, struct stream *s, uint32_t object,
     uint8_t needs, uint32_t distance)
 {

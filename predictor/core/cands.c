@@ -33,6 +33,8 @@ static unsigned history_bucket(const struct object *o)
 					     : 3;
 }
 
+/* The object keeps both counts in four bits, and halves them when they are
+ * full: what it did long ago fades. */
 static void object_outcome(struct object *o, bool hit)
 {
 	if (o->tries == 15) {
@@ -43,6 +45,8 @@ static void object_outcome(struct object *o, bool hit)
 	o->hits = (o->hits + hit) & 15u;
 }
 
+/* Counts the outcome in the bucket of the probability that was told, for
+ * predictor_get_reliability(). */
 static void reliability_count(
     struct predictor_reliability *r, float p, bool hit)
 {
@@ -54,6 +58,9 @@ static void reliability_count(
 	r->used[i] += hit;
 }
 
+/* The outcome teaches the cell by which it was told first, and the one by which
+ * it was told last: its features change while it waits. Where odds made it,
+ * outcome.c teaches them, at another time. */
 static void cand_teach(struct predictor *p, const struct cand *c, bool hit)
 {
 	if (c->by_odds || !has_part(p, PREDICTOR_PART_CALIBRATION))

@@ -62,14 +62,22 @@
 enum { CONF_STEPS = 7, HITS_FEW = 2, HITS_SOME = 5, HITS_MANY = 16 };
 
 enum {
+	/* Listings that wait to be told, all for one uid. */
 	WANTED = 8,
+	/* Objects that one event takes back; more are not reported. */
 	WITHDRAWN = 256,
+	/* Objects of walks that are on probation, at most (scan.c). */
 	PROBATION = 4096,
+	/* Guesses from names whose outcome is not known yet (outcome.c). */
 	GUESSES = 2048,
+	/* Directories whose listing has come of late (below.c). */
 	FRESH = 8,
+	/* Kinds of files that reads.c tells apart: a stream has one bit each.
+	 */
 	KINDS = 64,
 	/* Names that an event guesses in directories not entered yet. */
 	BELOW_NAMES = 64,
+	/* Keys that predictor_forget() was told of, and that are remembered. */
 	GONE = 1024,
 };
 
@@ -105,8 +113,11 @@ struct kind_reads {
 	uint8_t used, read;
 };
 
+/* All that one predictor knows. One thread at a time works on it; other threads
+ * only pack snapshots and unpack messages (persist/), which are copies. */
 struct predictor {
 	struct predictor_options opt;
+	/* The stores, each with its share of the budget (predictor.c). */
 	struct objects *objects;
 	struct trails *trails;
 	struct graph *graph;
@@ -149,6 +160,7 @@ struct predictor {
 	/* Keys that predictor_forget() was told of last, each at its place: a
 	 * peer that does not know it yet must not bring them back. */
 	uint64_t gone[GONE];
+	/* Figures for predictor_get_stats(). */
 	uint64_t predicted, used, late, unused, guarded, walled;
 	uint64_t predicted_by[PREDICTOR_SOURCES], used_by[PREDICTOR_SOURCES];
 	struct predictor_reliability reliability;

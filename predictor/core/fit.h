@@ -19,6 +19,9 @@ struct fit {
 	    votes[STREAMS_MAX]; /* how many neighbours there a stream used */
 };
 
+/* Collects all that the score of any stream needs from trails and names, once
+ * an event, so that fit_score() is cheap. `spacing` as streams_event() gives
+ * it. Constant time. */
 void fit_init(
     struct fit *f, struct predictor *p, uint32_t object, uint32_t spacing);
 /* How well the object fits the stream; the more the better. */

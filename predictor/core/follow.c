@@ -59,6 +59,7 @@ enum {
 /* Two such cursors are enough: no others are looked for then. */
 #define CONF_SURE 0.7f
 
+/* The load of an entry: a file whose data is needed is worth several names. */
 static uint32_t entry_weight(const struct trails *t, uint32_t place)
 {
 	return trails_needs(t, place) & PREDICTOR_NEEDS_DATA ? WEIGHT : 1;
@@ -160,6 +161,7 @@ static void cursor_move(struct predictor *p, struct stream *s, int i,
 		cursor_drop(p, s, i);
 }
 
+/* Whether the object is among the last CONTEXT ones that the stream used. */
 static bool stream_recent(const struct stream *s, uint32_t object)
 {
 	for (int i = 0; i < CONTEXT; i++)
@@ -184,6 +186,7 @@ static float place_context(
 	return ((float)same + 0.5f) / ((float)n + 1);
 }
 
+/* Two cursors at one place would count the same evidence twice. */
 static bool cursor_at(const struct stream *s, uint32_t place)
 {
 	for (int i = 0; i < CURSORS; i++)

@@ -128,6 +128,7 @@ static uint8_t guess_needs(
 	return needs;
 }
 
+/* How near the name is to the present one, as a feature of its cell. */
 static unsigned guess_near(const struct dir *d, const struct guess_walk *w,
     uint32_t distance, bool by_order)
 {
@@ -157,6 +158,9 @@ void guess_about(const struct predictor *p, const struct dir *d,
 	    .run = run};
 }
 
+/* Makes the name at the walk's place a candidate: the cell of its place, and
+ * the odds of what it is, give the probability. If it is a directory, names in
+ * it are guessed with it. */
 static void guess_one(struct predictor *p, struct stream *s,
     const struct guess_walk *w, uint32_t run, uint32_t distance, uint64_t kinds)
 {
@@ -342,6 +346,8 @@ static void guess_ahead(struct predictor *p, struct stream *s,
 	}
 }
 
+/* Guesses names before the present one: a stream that names do not foresee yet
+ * may go either way. */
 static void guess_behind(struct predictor *p, struct stream *s,
     const struct object *o, uint32_t run, uint64_t kinds)
 {

@@ -21,6 +21,7 @@
 #define PACE_MIN_NS 20000
 #define PACE_MAX_NS 5000000
 
+/* Takes over what the call says of the object itself. */
 static void object_set(struct object *x, const struct predictor_obs *o)
 {
 	x->recent = true;

@@ -38,6 +38,9 @@ static bool guess_hit(const struct predictor *p, const struct guess *g)
 	       names_at(p->names, dir)->used_at > g->made_at;
 }
 
+/* Teaches the odds, the cell and the correction what became of the guess. A
+ * name in a directory that was never entered says nothing of its place there.
+ */
 static void guess_decide(struct predictor *p, const struct guess *g)
 {
 	const struct object *o = objects_at(p->objects, g->object);
@@ -59,6 +62,7 @@ static void guess_decide(struct predictor *p, const struct guess *g)
 		calib_learn_told(p->calib, g->p, hit);
 }
 
+/* By the events of its stream, or, if that stopped, by those of all. */
 static bool guess_is_due(const struct predictor *p, const struct guess *g)
 {
 	const struct stream *s = p->streams.at[g->stream];

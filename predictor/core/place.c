@@ -6,6 +6,7 @@
  */
 #include "predictor/core/core.h"
 
+/* Both halves are numbers of 32 bits; the key is never 0. */
 static uint64_t place_key(uint32_t dir, uint32_t name)
 {
 	return ((uint64_t)dir + 1) << 32 | name;

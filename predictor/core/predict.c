@@ -5,6 +5,7 @@
 
 #include "predictor/core/core.h"
 
+/* The likeliest first, for qsort(). */
 static int prediction_cmp(const void *a, const void *b)
 {
 	const struct prediction *x = a, *y = b;
@@ -34,6 +35,8 @@ struct prediction predict_object(
 	    .needs = needs};
 }
 
+/* Writes the prediction, and notes in the candidate how it was told, so that it
+ * is told again only if it rises or needs more. */
 static void cand_tell(struct predictor *p, const struct stream *s,
     struct cand *c, uint8_t needs, struct prediction *out)
 {

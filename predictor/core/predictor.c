@@ -3,8 +3,10 @@
  * Making a predictor, and what it is told of names and places. The verbs are in
  * observe.c, predict.c and feedback.c.
  *
- * The budget is divided among arenas when the predictor is made; a full arena
- * gives up what is oldest.
+ * The budget is divided among stores when the predictor is made. Full stores of
+ * objects, trails and extents give up what is oldest. Directories are never
+ * given up, so new ones are left out when there is no more room; the graph has
+ * room again when objects go.
  */
 #include "predictor/predictor.h"
 
@@ -127,6 +129,7 @@ struct predictor *predictor_new(const struct predictor_options *opt)
 	return NULL;
 }
 
+/* The stores only: the predictor itself lies wherever its owner has it. */
 static void arenas_free(struct predictor *p)
 {
 	objects_free(p->objects);

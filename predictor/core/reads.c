@@ -13,11 +13,13 @@ enum {
 	READ_PART = 4, /* one in so many is read: it may be worth it */
 };
 
+/* Kinds that have the same number count as one. */
 static unsigned kind_at(const struct object *o)
 {
 	return object_kind(o) % KINDS;
 }
 
+/* Halving both counts keeps their share, and lets what comes weigh more. */
 static void count(struct kind_reads *k, bool read)
 {
 	k->used++;
@@ -43,6 +45,8 @@ void reads_count(struct predictor *p, struct stream *s, const struct object *o)
 	count(&p->all_kinds, read);
 }
 
+/* Whether the stream reads files of that kind, by the nearest evidence there
+ * is; without any, files are taken to be read. */
 static bool is_read(
     const struct predictor *p, const struct stream *s, const struct object *o)
 {

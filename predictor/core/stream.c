@@ -7,6 +7,9 @@
 
 #include "predictor/core/fit.h"
 
+/* Candidates lie in an open-addressed table, each within PROBES slots of its
+ * home, so that finding and making one costs the same however many there are.
+ */
 enum { PROBES = 8, CANDS_BITS = 9 };
 _Static_assert(1 << CANDS_BITS == CANDS, "homes are as many");
 

@@ -78,6 +78,8 @@ struct cand {
 	uint32_t told_at; /* event */
 };
 
+/* A stream: whose it is, where it was, and what is expected of it; some 32 KiB.
+ */
 struct stream {
 	/* Members that choosing a stream reads come first, in two cache lines.
 	 */
@@ -146,6 +148,8 @@ struct stream_actor {
 	uint16_t n;
 };
 
+/* The streams of all actors. Those of an actor are a list through `next`, so
+ * that an event looks at no others. */
 struct streams {
 	struct stream *at[STREAMS_MAX]; /* `n` of them, used or not */
 	uint32_t n, limit, nactors;
@@ -179,8 +183,11 @@ bool stream_paused(const struct stream *s, uint64_t now_ns);
 struct stream *streams_choose(
     struct predictor *p, const struct predictor_obs *o, const struct fit *f);
 
-/* Gives the slot to the object; OBJECT_NONE frees it. */
+/* Gives the slot to the object; OBJECT_NONE frees it. The only way to change a
+ * candidate's object, since `keys` has to follow. */
 void stream_cand_set(struct stream *s, struct cand *c, uint32_t object);
+/* The stream becomes as new, but for its number. Its candidates go without an
+ * outcome. */
 void stream_reset(struct stream *s);
 /* The stream's candidate for the object; NULL if there is none. */
 struct cand *stream_cand(struct stream *s, uint32_t object);

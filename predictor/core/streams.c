@@ -12,6 +12,7 @@
 /* By how much one gap between the actor's events moves its spacing. */
 #define SPACING_GAIN 0.125f
 
+/* There are no more actors than streams, so a look at each is cheap. */
 static struct stream_actor *actor_find(struct streams *ss, uint64_t actor)
 {
 	for (uint32_t i = 0; i < ss->nactors; i++)
@@ -49,6 +50,7 @@ uint32_t streams_event(struct streams *ss, uint64_t actor, uint32_t event)
 
 /* ---- making and giving up ----------------------------------------------- */
 
+/* Adds one stream that nobody uses; false at the limit or without memory. */
 static bool streams_grow(struct streams *ss)
 {
 	struct stream *s;
@@ -102,6 +104,8 @@ static void stream_leave(struct streams *ss, struct stream *s)
 		*a = ss->actors[--ss->nactors];
 }
 
+/* Puts the stream at the head of its actor's list; the actor is made with its
+ * first stream, and goes with its last. */
 static void stream_join(struct streams *ss, struct stream *s, uint32_t event)
 {
 	struct stream_actor *a = actor_find(ss, s->actor);

@@ -2,6 +2,8 @@
 /* Which uid has met what: see wall.h. */
 #include "predictor/core/core.h"
 
+/* Only predictor_clear() takes bits back, since objects and directories carry
+ * them. */
 uint16_t wall_bit(struct wall *w, uint64_t uid)
 {
 	uint32_t i = 0;
