@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cells, their parents, and the correction of what is told: see calib.h. */
+/* Cells, their parents, and the correction of what is told: see calib.h. cands.c
+ * asks for a probability here whenever it estimates a candidate, and brings its
+ * outcome back, whether the object was fetched or not. */
 #include "predictor/store/calib.h"
 
 #include <stdlib.h>
@@ -42,6 +44,8 @@ float calib_p(const struct calib *c, calib_cell cell, float prior)
 	return (f->hits + LEAN_PARENT * p) / (f->n + LEAN_PARENT);
 }
 
+/* When a cell has seen enough, all its outcomes count half, so that it follows
+ * a client that changes its ways. */
 static void cell_learn(struct calib_cell *c, int hit)
 {
 	if (c->n >= CALIB_OUTCOMES) {

@@ -24,10 +24,13 @@ typedef uint16_t calib_cell;
 
 struct calib;
 
+/* NULL without memory. It has the same size whatever it learns, some 158 KB. */
 struct calib *calib_new(void);
 void calib_free(struct calib *c);
 
-/* The probability of a prediction of that cell. */
+/* Returns the probability of a prediction of that cell, 0 to 1: what came true
+ * of the cell's outcomes, of its parent's and by the prior, each weighed by how
+ * much is known. Constant time. */
 float calib_p(const struct calib *c, calib_cell cell, float prior);
 /* A prediction of that cell came true (hit), or not. */
 void calib_learn(struct calib *c, calib_cell cell, int hit);
@@ -39,7 +42,8 @@ void calib_learn_told(struct calib *c, float p, int hit);
 
 size_t calib_memory_bytes(const struct calib *c);
 
-/* For saving. */
+/* For saving: how many outcomes of a cell were hits, of how many. Old outcomes
+ * decay, so neither is a whole number. calib_set() adds them to the parent. */
 enum { CALIB_CELLS = CALIB_PARENTS * CALIB_FINE };
 void calib_get(const struct calib *c, calib_cell cell, float *hits, float *n);
 void calib_set(struct calib *c, calib_cell cell, float hits, float n);

@@ -83,6 +83,8 @@ static struct extents_file *file_find(const struct extents *e, uint32_t object)
 	return at == KEYMAP_NONE ? NULL : &e->files[at];
 }
 
+/* The bytes of all orders have a bound of their own, so each that goes is taken
+ * off. */
 static void order_forget(struct extents *e, struct order *o)
 {
 	e->order_bytes -= o->cap;
@@ -95,6 +97,8 @@ static void file_forget(struct extents *e, struct extents_file *f)
 	order_forget(e, &f->last_order);
 }
 
+/* A new entry, in the place of the oldest where all are taken; NULL without
+ * memory. */
 static struct extents_file *file_make(struct extents *e, uint32_t object)
 {
 	uint32_t at;
@@ -252,6 +256,8 @@ static void shape_unite(struct shape *t, int i)
 	}
 }
 
+/* Adds a piece to the shape. The newest pieces are looked at first, since reads
+ * mostly go on where the last ones were. */
 static void shape_add(struct shape *t, uint32_t at, uint32_t length)
 {
 	for (int i = t->n - 1; i >= 0; i--) {

@@ -16,7 +16,9 @@ enum { EXTENTS_MAX = 8, EXTENT_BLOCK = 4096 };
 
 struct extents;
 
-/* Room for `limit` files. NULL without memory. */
+/* Room for `limit` files, which are allocated as they come. Objects are numbers
+ * of objects.h: whoever gives a number to another object calls extents_drop()
+ * first. NULL without memory. */
 struct extents *extents_new(uint32_t limit);
 void extents_free(struct extents *e);
 
@@ -48,6 +50,7 @@ bool extents_order_set(
 size_t extents_count(const struct extents *e);
 /* Whether one more takes the place of the oldest. */
 bool extents_full(const struct extents *e);
+/* Forgets the file, if it has an entry. */
 void extents_drop(struct extents *e, uint32_t object);
 size_t extents_memory_bytes(const struct extents *e);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The nodes of the graph, in an arena. */
+/* The nodes of the graph, in an arena: relate.c adds an edge for each
+ * successor, and predicts from a node's edges. A node is small and fixed, so
+ * neither costs more when an object has many successors. */
 #include "predictor/store/graph.h"
 
 #include <stdbool.h>
@@ -63,6 +65,7 @@ struct graph_node *graph_at(const struct graph *g, uint32_t node)
 	return &g->nodes[node];
 }
 
+/* The total is rounded up, so that no count exceeds it. */
 static void node_halve(struct graph_node *n)
 {
 	for (int i = 0; i < GRAPH_EDGES; i++)

@@ -15,6 +15,7 @@
 
 enum { GRAPH_EDGES = 24, GRAPH_WINDOW = 20 };
 
+/* An object's successors: how often each followed, of `total` times. */
 struct graph_node {
 	uint32_t to[GRAPH_EDGES];
 	uint8_t count[GRAPH_EDGES]; /* 0: not in use */
@@ -23,12 +24,16 @@ struct graph_node {
 
 struct graph;
 
+/* Room for `limit` nodes, which are allocated as they come. NULL without
+ * memory. */
 struct graph *graph_new(uint32_t limit);
 void graph_free(struct graph *g);
 
 /* A new node; GRAPH_NONE at the limit or without memory. Pointers to nodes are
  * valid until the next call. */
 uint32_t graph_make(struct graph *g);
+/* Frees the node. Edges that lead to its object stay where they are, and mean
+ * whatever object has its number next, until others replace them. */
 void graph_drop(struct graph *g, uint32_t node);
 struct graph_node *graph_at(const struct graph *g, uint32_t node);
 /* The object came again. */

@@ -106,6 +106,8 @@ uint32_t keymap_get(const struct keymap *m, uint64_t key)
 	return s ? s->mark - 1 : KEYMAP_NONE;
 }
 
+/* Each new key pays for a few slots of the old array, which is free behind the
+ * last one. */
 static void keymap_move(struct keymap *m)
 {
 	for (int i = 0; i < MOVED_AT_ONCE && m->moved < m->old.n; i++) {

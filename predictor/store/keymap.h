@@ -23,6 +23,7 @@ void keymap_free(struct keymap *m);
 uint32_t keymap_get(const struct keymap *m, uint64_t key);
 /* Replaces what the key had; `value` is below KEYMAP_NONE - 1. 0 or -ENOMEM. */
 int keymap_put(struct keymap *m, uint64_t key, uint32_t value);
+/* Forgets the key, if it is there. */
 void keymap_del(struct keymap *m, uint64_t key);
 size_t keymap_memory_bytes(const struct keymap *m);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Contexts that count, and their logistic mix: see nameodds.h. */
+/* Contexts that count, and their logistic mix: see nameodds.h. Contexts lie in
+ * a table of fixed size by a hash, each alone in its slot; a tag tells whose
+ * the slot is, and a context whose slot another one has counts as unseen. */
 #include "predictor/store/nameodds.h"
 
 #include <math.h>
@@ -80,6 +82,8 @@ static float squash(float x)
 	return 1 / (1 + expf(-clip(x, X_MAX)));
 }
 
+/* How much a context has seen, in steps: each step has a weight of its own,
+ * since a context that has seen much deserves more. */
 static unsigned level(unsigned n)
 {
 	return n == 0 ? 0 : n < 3 ? 1 : n < 8 ? 2 : n < 24 ? 3 : 4;
@@ -200,6 +204,8 @@ static uint8_t set_of(const struct nameodds_about *a)
 				   : SET_RUN;
 }
 
+/* Finds the slot and the tag of each of the object's contexts, by which its
+ * outcome will find them again. */
 static void find(const struct nameodds_about *a, struct nameodds_seen *seen)
 {
 	uint32_t used = bucket(a->siblings, 2) * 8 + bucket(a->used, 2);
@@ -266,6 +272,9 @@ float nameodds_p(const struct nameodds *o, const struct nameodds_about *about,
 	return inputs_mix(o, seen->set, &in);
 }
 
+/* A context whose slot is taken wears the other's count down, and takes the
+ * slot when little is left. The step towards an outcome gets smaller with each,
+ * down to a twentieth or so, and so old outcomes fade. */
 static void slot_learn(struct nameodds_slot *s, uint8_t tag, bool hit)
 {
 	float p;

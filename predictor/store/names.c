@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Directories by number; each is found by its key, or by parent and name. */
+/* Directories by number; each is found by its key, or by parent and name.
+ * guess.c walks over their listings, and place.c and twin.c go by their places.
+ */
 #include "predictor/store/names.h"
 
 #include <stdlib.h>
@@ -208,6 +210,7 @@ void names_wake(struct names *ns, uint32_t dir, uint32_t now)
 		d->by_kind[i].used = 0;
 }
 
+/* A use out of order halves the run: one stray file does not end a walk. */
 static void run_count(uint32_t *run, uint32_t step)
 {
 	if (step > 0)

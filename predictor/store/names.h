@@ -11,6 +11,9 @@
  *	list    a b c d        so READDIR said  c a d b
  *
  * Uses of a directory within BURST_EVENTS of each other are a burst.
+ * Directories are numbered as they are met, and never given up: when there are
+ * `max_dirs`, new ones are left out. A listing goes with the first of its
+ * objects that does.
  */
 #ifndef FOREFETCH_NAMES_H
 #define FOREFETCH_NAMES_H
@@ -70,7 +73,9 @@ void names_place(
     struct names *ns, uint32_t dir, uint32_t parent, uint32_t name);
 /* The directory of that name in `parent`, DIR_NONE if not known. */
 uint32_t names_below(const struct names *ns, uint32_t parent, uint32_t name);
-/* Takes both arrays; frees them if there is no room. */
+/* Takes the directory's new listing: both arrays, from malloc(), or NULL for
+ * none. Where all listings together would have more than `limit` entries, it
+ * frees the arrays, and the old listing stays. */
 void names_set_list(struct names *ns, uint32_t dir, uint32_t *list,
     uint16_t *order, uint32_t n);
 /* No kinds are counted; to be said before a listing is counted. */

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The arena of objects, and the map of their keys. */
+/* The arena of objects, and the map of their keys. Every other part knows an
+ * object by its number here, which another object may get later; `born_at`
+ * tells whether it has. */
 #include "predictor/store/objects.h"
 
 #include <stdlib.h>
@@ -61,6 +63,7 @@ struct object *objects_at(const struct objects *os, uint32_t id)
 	return &os->at[id];
 }
 
+/* Puts the number into the list of free ones. */
 static void object_free(struct objects *os, uint32_t id)
 {
 	struct object *o = &os->at[id];

@@ -59,7 +59,10 @@ struct objects;
 /* Called before an object's number becomes free. */
 typedef void (*objects_on_evict)(void *ctx, uint32_t id, struct object *o);
 
+/* Room for `limit` objects, OBJECTS_MAX at most, which are allocated as they
+ * come. `evict` gets `ctx`. NULL without memory. */
 struct objects *objects_new(uint32_t limit, objects_on_evict evict, void *ctx);
+/* The owner that `evict` gets has moved. */
 void objects_set_ctx(struct objects *os, void *ctx);
 void objects_free(struct objects *os);
 
@@ -68,9 +71,11 @@ uint32_t objects_find(const struct objects *os, uint64_t key);
 /* The object is made, in event `now`, if its key is not known; OBJECT_NONE
  * without memory. Pointers to objects are valid until the next call. */
 uint32_t objects_make(struct objects *os, uint64_t key, uint32_t now);
+/* The number has to be below objects_end(); it may be a free one. */
 struct object *objects_at(const struct objects *os, uint32_t id);
 /* Gives the object another key. */
 void objects_rekey(struct objects *os, uint32_t id, uint64_t key);
+/* Gives up the object and its number, behind a call of `evict`. */
 void objects_drop(struct objects *os, uint32_t id);
 /* Whether a new object would take the number of another. */
 bool objects_full(const struct objects *os);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Packing and unpacking orders: see order.h. */
+/* Packing and unpacking orders: see order.h. A run over a large file may have
+ * thousands of pieces; packed, one that begins near the end of the one before
+ * takes two or three bytes. */
 #include "predictor/store/order.h"
 
 #include <stdlib.h>
@@ -17,6 +19,8 @@ void order_clear(struct order *o)
 	memset(o, 0, sizeof(*o));
 }
 
+/* Room for one more piece, whatever numbers it has; false where the order is
+ * too long, or without memory. */
 static bool room(struct order *o)
 {
 	size_t cap = o->cap ? o->cap * 2u : FIRST_BYTES;
@@ -34,6 +38,8 @@ static bool room(struct order *o)
 	return true;
 }
 
+/* Seven bits a byte, the lowest first; the highest bit says that more follow.
+ */
 static void put(struct order *o, uint64_t v)
 {
 	for (; v >= 128; v >>= 7)
@@ -84,6 +90,7 @@ size_t order_count(const struct order *o)
 	return o->over ? 0 : (size_t)o->n + (o->last.length > 0);
 }
 
+/* The reverse of put(); false where the bytes end before the number does. */
 static bool get(const unsigned char **at, const unsigned char *end, uint64_t *v)
 {
 	*v = 0;

@@ -153,6 +153,8 @@ uint32_t trails_earlier(const struct trails *t, uint32_t place)
 								 : TRAIL_NONE;
 }
 
+/* The pair as a number of which the lower half is the slot, and the upper half
+ * tells pairs apart. */
 static uint64_t pair_hash(uint32_t before, uint32_t object)
 {
 	uint64_t h = ((uint64_t)before << 32 | object) * 0x9e3779b97f4a7c15u;
@@ -165,6 +167,7 @@ static struct pair *pair_slot(const struct pairs *ps, uint64_t hash)
 	return &ps->at[hash & (ps->n - 1)];
 }
 
+/* The place of the pair in that index, if the log still has it there. */
 static uint32_t pair_find(const struct trails *t, const struct pairs *ps,
     uint64_t hash, uint32_t object)
 {
@@ -188,6 +191,8 @@ uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object)
 	return place;
 }
 
+/* Enters the pair that ends at `place`. While an older index is moved over, its
+ * pairs must not take slots of newer ones. */
 static void pair_put(
     struct trails *t, uint32_t prev, uint32_t place, bool only_if_empty)
 {
@@ -250,6 +255,7 @@ static bool trails_grow(struct trails *t)
 	       VEC_GROW(t->chunks, t->cap, cap, t->limit);
 }
 
+/* Cuts the chunk out of its trail, which falls into two. */
 static void chunk_unlink(struct trails *t, struct chunk *c)
 {
 	if (c->prev != TRAIL_NONE)

@@ -36,7 +36,8 @@ struct trail_use {
 	bool begins; /* a run */
 };
 
-/* `limit` entries at most. */
+/* Room for `limit` entries, and for 2,048 in any case; chunks are allocated as
+ * they come. NULL without memory. */
 struct trails *trails_new(uint32_t limit);
 void trails_free(struct trails *t);
 
@@ -50,6 +51,7 @@ uint32_t trails_append(
 /* The places behind and before; TRAIL_NONE at the end. */
 uint32_t trails_next(const struct trails *t, uint32_t place);
 uint32_t trails_prev(const struct trails *t, uint32_t place);
+/* The object at the place, which must hold one: trails_holds() tells. */
 uint32_t trails_object(const struct trails *t, uint32_t place);
 /* Whether a run begins there, so that what stands before has nothing to do with
  * it. */

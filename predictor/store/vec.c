@@ -7,6 +7,7 @@
 
 enum { ROOM_FIRST = 256 };
 
+/* realloc() keeps the elements, so on failure nothing has changed. */
 bool vec_grow(
     void **vec, uint32_t *cap, uint32_t want, uint32_t limit, size_t each)
 {
