@@ -100,6 +100,8 @@ size_t patterns_memory_bytes(const struct patterns *ps)
 	return sizeof(*ps) + ps->order_bytes;
 }
 
+/* The reader's pattern, begun anew where it has none: it takes the place of its
+ * set that was not in use for longest. */
 static struct pattern *pattern_find(
     struct patterns *ps, const struct pattern_read *r)
 {
@@ -137,6 +139,7 @@ static uint32_t kept(const struct pattern *p)
 	return p->n < HISTORY ? p->n : HISTORY;
 }
 
+/* Appends a read to the ring. */
 static void push(struct pattern *p, uint64_t offset, uint32_t count)
 {
 	p->offsets[p->n % HISTORY] = offset;
@@ -147,6 +150,8 @@ static void push(struct pattern *p, uint64_t offset, uint32_t count)
 		p->n = HISTORY + p->n % HISTORY;
 }
 
+/* The step to the read `back` reads before the last one. Going backward it
+ * wraps around, which comparisons and sums do not mind. */
 static uint64_t difference(const struct pattern *p, uint32_t back)
 {
 	return last(p, back).offset_bytes - last(p, back + 1).offset_bytes;
@@ -222,6 +227,7 @@ static bool is_active(const struct pattern *p)
 	return p->ordered || p->period > 0;
 }
 
+/* Whether the read begins within the piece. */
 static bool has(const struct pattern_piece *x, const struct pattern_read *r)
 {
 	return r->offset_bytes >= x->offset_bytes &&
@@ -251,12 +257,15 @@ static bool was_just(const struct pattern *p, const struct pattern_read *r)
 	return p->ordered && p->at < p->norder && has(&p->order[p->at], r);
 }
 
+/* The piece is not wanted any more. */
 static void drop(struct pattern_news *news, struct pattern_piece x)
 {
 	if (news->ndrop < PATTERN_AHEAD && x.count_bytes > 0)
 		news->drop[news->ndrop++] = x;
 }
 
+/* The read is the `k`th one from here: those before it were left out, and count
+ * as read. Each hit doubles the depth, until tell() finds it deep enough. */
 static void advance(struct pattern *p, const struct pattern_read *r, uint32_t k,
     struct pattern_news *news)
 {
@@ -282,6 +291,8 @@ static void advance(struct pattern *p, const struct pattern_read *r, uint32_t k,
 		p->doubt--;
 }
 
+/* The pattern is over: what was predicted and not read is taken back. If it
+ * held for hardly any read, the next one has to prove itself for longer. */
 static void give_up(struct pattern *p, struct pattern_news *news)
 {
 	news->broken = p->ahead > 0;
@@ -368,12 +379,15 @@ static uint32_t deep_enough(
 	return depth < PATTERN_AHEAD ? (uint32_t)depth : PATTERN_AHEAD;
 }
 
+/* Forward reads are told only to a client that reads in lockstep. */
 static bool may_tell(const struct pattern *p)
 {
 	return is_active(p) &&
 	       (p->ordered || !is_forward(p) || p->lockstep >= LOCKSTEP);
 }
 
+/* Predicts from here up to the depth, which the link and the reader's pace
+ * bound. */
 static void tell(
     struct pattern *p, const struct pattern_read *r, struct pattern_news *news)
 {

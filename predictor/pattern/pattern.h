@@ -12,15 +12,17 @@
  *	                                              ones for its planes
  *	an order          those of the file's last run (store/extents.h)
  *
- * The pattern is the smallest period that the last differences have kept.
- * Three of them must agree, and more after predictions that were wrong. A read
- * that was not predicted ends the pattern at once. Forward reads are left to
- * the client's readahead. The exception is a client that sends each read only
- * when the one before was answered, because such a client has no readahead.
+ * The pattern is the smallest period that the last differences have kept. Three
+ * of them must agree, and more after predictions that were wrong. A read that
+ * was not predicted ends the pattern at once. Forward reads are left to the
+ * client's readahead. The exception is a client that sends each read only when
+ * the one before was answered, because such a client has no readahead.
  *
- * The number of readers is fixed; a new one replaces the one that has been
- * silent for longest. Memory is allocated at the start and for orders only. A
- * read costs constant time. Times are microseconds, and come as arguments.
+ * The number of readers is fixed. A reader has one of four places, by a hash; a
+ * new one takes that of the four whose reader has been silent for longest.
+ * Memory is allocated at the start and for orders only. A read costs constant
+ * time: the bounds of pattern.c are those of its loops. Times are microseconds,
+ * and come as arguments.
  */
 #ifndef FOREFETCH_PATTERN_H
 #define FOREFETCH_PATTERN_H
@@ -41,6 +43,7 @@ struct pattern_piece {
 	uint32_t count_bytes;
 };
 
+/* A READ, as the client sent it. */
 struct pattern_read {
 	uint64_t object; /* opaque; 0: none */
 	uint64_t reader; /* each reader has a pattern of its own */

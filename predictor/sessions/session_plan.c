@@ -43,6 +43,8 @@ static int place_cmp(const void *a, const void *b)
 	return (x->i > y->i) - (x->i < y->i);
 }
 
+/* The plan has the object already: a session counts once for it, its needs add
+ * up, and the largest part that was read is the one to fetch. */
 static void place_again(
     struct place *x, const struct session_use *u, uint32_t session)
 {
@@ -53,6 +55,8 @@ static void place_again(
 		x->step.blocks = u->blocks;
 }
 
+/* Adds a session to the plan. An object that the newest session has, too, is
+ * the anchor of those that follow it here. False without memory. */
 static bool merge_record(
     struct merge *m, const struct session_record *r, uint32_t session)
 {
@@ -89,6 +93,7 @@ static float place_p(const struct place *x, uint32_t sessions)
 	return ((float)x->count + 0.5f) / ((float)sessions + 1);
 }
 
+/* Puts the places in order, and makes steps of the first `max`. */
 static struct session_step *merge_steps(
     struct merge *m, uint32_t sessions, uint32_t max, uint32_t *n)
 {

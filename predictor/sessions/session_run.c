@@ -55,6 +55,8 @@ struct session_run {
 	const uint64_t *refresh_ns;
 };
 
+/* The plan's steps become the first items, so that an item's index tells
+ * whether it is a step. False without memory. */
 static bool run_fill(
     struct session_run *r, const struct session_step *plan, uint32_t n)
 {
@@ -101,6 +103,8 @@ size_t session_run_bytes(const struct session_run *r)
 	       r->limit * sizeof(*r->uses) + keymap_memory_bytes(r->map);
 }
 
+/* The object's item, made behind the plan's where it has none; NULL when as
+ * many uses are recorded as a session may have. */
 static struct session_run_item *run_item(struct session_run *r, uint32_t object)
 {
 	uint32_t i = keymap_get(r->map, object);
@@ -194,6 +198,8 @@ static float run_trust(const struct session_run *r)
 	return (float)(r->met + 8) / (float)(r->nuses + 8);
 }
 
+/* Writes the step as due, and notes when it was told. A plan that has often
+ * been wrong is told with less. */
 static void run_tell(
     struct session_run *r, uint32_t i, uint64_t now_ns, struct session_due *out)
 {

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Which session an event belongs to, and the books in which the last ones are
- * kept. An actor is a user of a client in a file system.
+ * kept. An actor is a user of a client in a file system: programs of one user
+ * make one session, in however many streams.
+ *
+ * Actors and books are few, and lie in tables of fixed size that are searched
+ * from one end to the other; the actor of the last event comes first.
  */
 #include "predictor/sessions/sessions.h"
 
@@ -56,6 +60,7 @@ static void book_clear(struct session_book *b)
 	*b = (struct session_book){0};
 }
 
+/* Ends the session, and forgets what it recorded. */
 static void actor_end(struct sessions *ss, struct sessions_actor *a)
 {
 	if (!a->run)
@@ -103,6 +108,7 @@ void sessions_set(struct sessions *ss, uint64_t pause_ns, uint64_t time_ns)
 
 /* ---- books ------------------------------------------------------------ */
 
+/* The user's book in that file system; NULL where he has none. */
 static struct session_book *book_find(
     struct sessions *ss, uint64_t uid, uint64_t space)
 {

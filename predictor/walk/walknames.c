@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which names come back in directory after directory. */
+/* Which names come back in directory after directory. source_walk.c counts here
+ * what clients look up on a walk, and asks for those names ahead where the walk
+ * will come. */
 #include "predictor/walk/walknames.h"
 
 #include <string.h>
@@ -31,6 +33,7 @@ static const char *keep(
 	return texts->at[free_at].text;
 }
 
+/* One directory counts once, however often it is asked. */
 static void asked_again(struct walkname *n, struct walktexts *texts,
     const struct walkplace *at, const char *text, uint64_t now_us)
 {
@@ -44,6 +47,7 @@ static void asked_again(struct walkname *n, struct walktexts *texts,
 		n->text = keep(texts, text, now_us);
 }
 
+/* The name takes a free place, and its directories are counted from here on. */
 static void asked_first(
     struct walkname *n, uint64_t hash, const struct walkplace *at)
 {

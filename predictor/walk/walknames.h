@@ -20,6 +20,7 @@ enum {
 	WALKCLASSES = 2,
 };
 
+/* A name that is counted. */
 struct walkname {
 	uint64_t hash;  /* 0: none */
 	uint64_t dir;   /* where it was asked for last */
@@ -46,6 +47,8 @@ struct walkplace {
 	const unsigned *numbers; /* of the walk's directories of each class */
 };
 
+/* The walk asks for the name `text` at that place, and it is counted: constant
+ * time. A name of WALKNAME_SIZE bytes or more is left out. */
 void walknames_asked(struct walkname names[WALKNAMES], struct walktexts *texts,
     const struct walkplace *at, const char *text, uint64_t now_us);
 /* In which share of the class's directories it was asked for; 0 where it is not

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Directories by their keys, by their places, and by when they were in use. */
+/* Directories by their keys, by their places, and by when they were in use: a
+ * hash table, a list of those below each, and a queue by age. */
 #include "predictor/walk/walktree.h"
 
 #include <stdlib.h>
@@ -34,6 +35,7 @@ static struct walkdir_list *bucket(
 	return (struct walkdir_list *)&t->hash[h % BUCKETS];
 }
 
+/* Takes the directory out of the one above. */
 static void unhang(struct walkdir *d)
 {
 	if (d->above)
