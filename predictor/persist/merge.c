@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A merge from its bytes to its end: see merge.h and merge_private.h. */
+/* A merge from its bytes to its end: unpacking in any thread, then phases in
+ * the predictor's own, a few objects or uses a step: see merge.h and
+ * merge_private.h. */
 #include "predictor/persist/merge.h"
 
 #include <errno.h>
@@ -34,6 +36,8 @@ static bool merge_keys(struct predictor_merge *m)
 	return true;
 }
 
+/* All columns that the phases need are allocated here; later only maps and the
+ * predictor's stores can lack memory. */
 static bool merge_room(struct predictor_merge *m)
 {
 	const Forefetch__TreeFile *f = m->f;
@@ -51,6 +55,8 @@ static bool merge_room(struct predictor_merge *m)
 	       merge_find_runs(m);
 }
 
+/* Cheap checks come first: bytes that are too long, or whose checksum is wrong,
+ * are not unpacked at all. */
 static int merge_unpack(struct predictor_merge *m, const void *data, size_t len)
 {
 	const void *message;
@@ -111,6 +117,8 @@ void predictor_merge_free(struct predictor_merge *m)
 
 /* ---- steps ------------------------------------------------------------- */
 
+/* Runs are compared and chosen before the first one is written, which would be
+ * taken for a run of this machine's. */
 static const merge_phase phases[] = {merge_resolve, merge_hash_runs, merge_walk,
     merge_choose, merge_write, merge_objects, merge_sessions, merge_extents,
     merge_orders};

@@ -55,6 +55,8 @@ struct predictor_merge *predictor_merge_new(
  */
 bool predictor_merge_step(
     struct predictor_merge *m, struct predictor *p, size_t steps);
+/* 0, or the -errno with which the merge ended, as predictor_merge_step() lists
+ * them. */
 int predictor_merge_error(const struct predictor_merge *m);
 void predictor_merge_free(struct predictor_merge *m); /* NULL is allowed */
 

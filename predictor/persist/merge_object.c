@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A peer's objects, and which ones they are here. */
+/* A peer's objects, and which ones they are here. Keys are the server's, so
+ * most objects have the same key; one whose name has another object here is
+ * that object. */
 #include <errno.h>
 
 #include "predictor/persist/merge_private.h"
@@ -79,6 +81,8 @@ static bool lies_below(const struct predictor *p, uint32_t dir, uint32_t above)
 	return true;
 }
 
+/* Finds the directory, or makes it while there is room; the caller places it.
+ */
 static uint32_t dir_find(
     struct predictor_merge *m, struct predictor *p, uint32_t at)
 {
@@ -168,6 +172,8 @@ uint32_t merge_make(struct predictor_merge *m, struct predictor *p, uint32_t at)
 
 /* ---- what else is known of it ------------------------------------------ */
 
+/* Of an object that is known here only the larger number of uses is taken: two
+ * machines that merge from each other would count the same uses again. */
 static void object_learn(
     struct predictor_merge *m, struct predictor *p, uint32_t at)
 {

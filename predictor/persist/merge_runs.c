@@ -60,6 +60,8 @@ static bool run_is_over(const struct predictor_merge *m)
 	return m->sub >= m->runs[m->at].n;
 }
 
+/* A full store may have given up some of the run's objects here; the hash of
+ * those that are left is kept beside that of all. */
 static void hash_use(struct predictor_merge *m, const struct predictor *p,
     struct merge_run *r, uint32_t object)
 {
@@ -126,6 +128,8 @@ static void learn_needs(const struct predictor_merge *m, struct predictor *p,
 		    p->trails, place, m->f->trail_needs[last] & NEEDS_KEPT);
 }
 
+/* Counts an entry of a run here: as a use of its object, and, where the run so
+ * far is equal to a whole one of theirs, as that run. */
 static void walk_use(
     struct predictor_merge *m, struct predictor *p, uint32_t id, uint32_t place)
 {
@@ -143,6 +147,7 @@ static void walk_use(
 	learn_needs(m, p, &m->runs[whole], place);
 }
 
+/* A run here is over: a longer one of theirs may go on from its last place. */
 static int walk_end(struct predictor_merge *m)
 {
 	int rc =
@@ -197,6 +202,7 @@ int merge_walk(struct predictor_merge *m, struct predictor *p)
 
 /* ---- which ones are missing -------------------------------------------- */
 
+/* Whether the run is here as often as there, or as often as counts. */
 static bool run_is_known(const struct predictor_merge *m, struct merge_run *r)
 {
 	const struct merge_run *whole =
@@ -253,6 +259,7 @@ static bool take_objects(
 	return true;
 }
 
+/* Goes on to the next older run, whether this one was taken or not. */
 static void choose_next(struct predictor_merge *m, bool taken)
 {
 	struct merge_run *r = &m->runs[m->at];
@@ -343,6 +350,8 @@ static void join_use(
 	m->from = (uint32_t)m->sub;
 }
 
+/* Appends the use to the trail as if it had been observed now; the times of two
+ * machines do not compare. */
 static void write_use(struct predictor_merge *m, struct predictor *p,
     uint32_t object, uint32_t needs)
 {
@@ -373,6 +382,7 @@ static void write_use(struct predictor_merge *m, struct predictor *p,
 	m->stats.uses++;
 }
 
+/* Every run is a trail of its own, unless join_use() finds where it goes on. */
 static void write_begin(struct predictor_merge *m)
 {
 	m->hash = 0;

@@ -56,6 +56,8 @@ static bool make(
 	return m->nsession > 0;
 }
 
+/* How many of the message's sessions so far have the same hash: of several
+ * equal ones as many are taken as are missing here. */
 static uint32_t same_before(struct predictor_merge *m, uint64_t hash)
 {
 	uint32_t n = 0;
@@ -66,6 +68,8 @@ static uint32_t same_before(struct predictor_merge *m, uint64_t hash)
 	return n;
 }
 
+/* Takes the session if it is news here, which is asked before its objects are
+ * made: a session that is not taken makes none. */
 static void take(struct predictor_merge *m, struct predictor *p, size_t end)
 {
 	struct session_record r = {.uses = m->session, .at = p->events + 1};

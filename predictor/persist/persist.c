@@ -32,6 +32,8 @@ uint32_t snapshot_object(const struct predictor_snapshot *x, uint32_t id)
 	return x->objects[id];
 }
 
+/* The directory's number in the file; 0 if it is left out, or was made later.
+ */
 static uint32_t exported_dir(const struct predictor_snapshot *x, uint32_t dir)
 {
 	return dir < x->ndirs ? x->dirs[dir] : 0;
@@ -65,6 +67,7 @@ static int export_dirs(struct predictor_snapshot *x)
 	return 0;
 }
 
+/* Most of an object in one number, which a varint packs into few bytes. */
 static uint32_t object_flags(const struct object *o)
 {
 	return (o->exec ? FLAG_EXEC : 0u) | (uint32_t)o->count << FLAG_COUNT |
@@ -136,6 +139,8 @@ static bool next_part(struct predictor_snapshot *x, struct trail_part *part)
 	return x->walking;
 }
 
+/* Trails follow each other in one column, with a 0 between them; `trail_owner`
+ * has a number for each. An entry whose object is left out is, too. */
 static void export_trail(
     struct predictor_snapshot *x, const struct trail_part *part)
 {
@@ -224,6 +229,8 @@ static bool extents_room(Forefetch__TreeFile *f, size_t room)
 	       VEC_NEW(room, f->extent_count);
 }
 
+/* Appends the object's pieces, if there is room: the file may have grown pieces
+ * since it was counted. */
 static void export_extents_of(struct predictor_snapshot *x, uint32_t id)
 {
 	struct predictor_extent e[EXTENTS_MAX];
@@ -295,6 +302,8 @@ static int export_orders(struct predictor_snapshot *x)
 	return x->at < x->nobjects;
 }
 
+/* Uids whose trails do not go out keep their place, so that the bits of the
+ * others stay right. */
 static int export_wall(struct predictor_snapshot *x)
 {
 	const struct wall *w = &x->p->wall;
@@ -336,6 +345,7 @@ struct export_sessions {
 	bool count;    /* only count them, to know how much room they need */
 };
 
+/* A session that goes on grows between two steps, and may not fit any more. */
 static bool session_has_room(
     const struct predictor_snapshot *x, const struct session_record *r)
 {

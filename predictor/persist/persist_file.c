@@ -13,6 +13,8 @@
 /* Far above what a predictor of any sensible budget writes. */
 #define FILE_BYTES_MAX ((off_t)1 << 30)
 
+/* Reads the file to its end; one that is cut short meanwhile is damaged, as its
+ * checksum will tell. */
 static int read_all(int fd, char **data, size_t *len)
 {
 	struct stat st;
@@ -41,6 +43,8 @@ static int read_all(int fd, char **data, size_t *len)
 	return 0;
 }
 
+/* Moves the file out of the way, so that the next save does not overwrite it,
+ * and says so in `err`. */
 static void set_aside(
     const char *path, const char *as, const char *why, char *err)
 {

@@ -174,6 +174,8 @@ static bool object_is_free(
 	return o->dir == dir && o->name == x->f->object_name[i];
 }
 
+/* Adds what the file says of the object; its uses and needs only where nobody
+ * has used it here. */
 static void import_flags(struct object *o, uint32_t flags)
 {
 	if (flags & FLAG_EXEC)
@@ -187,6 +189,8 @@ static void import_flags(struct object *o, uint32_t flags)
 	o->first = (uint8_t)(flags >> FLAG_FIRST);
 }
 
+/* Makes the object, or finds it by its key; a place is taken over only where it
+ * has none. */
 static uint32_t import_object(struct predictor_import *x, size_t i)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -234,6 +238,7 @@ static uint32_t object_of(const struct predictor_import *x, uint32_t at)
 							      : OBJECT_NONE;
 }
 
+/* Appends a use to the trail, as if it had been observed now. */
 static void import_use(struct predictor_import *x, uint32_t id, uint32_t needs)
 {
 	struct predictor *p = x->p;
@@ -396,12 +401,16 @@ static int import_calib(struct predictor_import *x)
 
 typedef int (*import_phase)(struct predictor_import *x);
 
+/* Directories come before objects, and objects before all that has their
+ * numbers. import_weigh() comes first: what is too much is not begun. */
 static const import_phase phases[] = {import_weigh, import_dirs, import_places,
     import_objects, import_trails, import_extents, import_orders, import_calib,
     import_sessions};
 
 enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
 
+/* Objects that are made from here on are younger than any number that a walk
+ * has noted. */
 static void import_begin(
     struct predictor_import *x, struct predictor *p, uint64_t uid)
 {
@@ -449,6 +458,8 @@ void predictor_import_free(struct predictor_import *x)
 	free(x);
 }
 
+/* Unpacks and checks the message. Keys of a portable one are made anew, since
+ * its author could choose them to mean objects here. */
 static int import_open(
     struct predictor_import *x, const void *message, size_t len)
 {

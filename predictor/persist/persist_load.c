@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * From bytes to a message that makes sense (persist_format.h), which
- * persist_import.c adds to what is known, and merge.c merges with it.
+ * persist_import.c adds to what is known, and merge.c merges with it. The bytes
+ * may be a stranger's; the code behind these checks trusts every index and
+ * length of the message.
  */
 #include "predictor/persist/persist.h"
 
@@ -16,6 +18,7 @@
 #include "predictor/persist/persist_private.h"
 #include "predictor/persist/trees.h"
 
+/* Later sums of offset, stride and length must not overflow. */
 static bool extents_sane(const Forefetch__TreeFile *f, size_t objects)
 {
 	size_t n = f->n_extent_object;
@@ -30,6 +33,8 @@ static bool extents_sane(const Forefetch__TreeFile *f, size_t objects)
 	return true;
 }
 
+/* Sessions follow each other in one column, with a 0 between them, and each has
+ * a uid. */
 static bool sessions_sane(const Forefetch__TreeFile *f, size_t objects)
 {
 	size_t sessions = f->n_session_uid > 0;
@@ -46,6 +51,7 @@ static bool sessions_sane(const Forefetch__TreeFile *f, size_t objects)
 	return sessions == f->n_session_uid;
 }
 
+/* order_set() checks the pieces themselves. */
 static bool orders_sane(const Forefetch__TreeFile *f, size_t objects)
 {
 	if (f->n_order_pieces != f->n_order_object)

@@ -34,11 +34,13 @@ struct predictor_snapshot *predictor_snapshot_user(
 
 /* ---- choosing, and runs ------------------------------------------------ */
 
+/* What sessions_walk() hands from one record to the next. */
 struct choose {
 	struct predictor_snapshot *x;
 	uint32_t skip; /* records of former steps */
 };
 
+/* Chooses the objects of one record, the one behind those of former steps. */
 static int choose_session(
     void *ctx, uint64_t uid, uint64_t space, const struct session_record *r)
 {
@@ -72,6 +74,7 @@ int user_choose_sessions(struct predictor_snapshot *x)
 	return sessions_walk(x->p->sessions, choose_session, &c);
 }
 
+/* The run that was begun last ends here, as far as it has come. */
 static void run_end(struct predictor_snapshot *x)
 {
 	struct snapshot_run *r = &x->runs[x->nruns - 1];
@@ -79,6 +82,8 @@ static void run_end(struct predictor_snapshot *x)
 	r->n = (uint32_t)x->f->n_trail - r->first;
 }
 
+/* Notes where the run begins. Behind a full log's oldest entries, a trail that
+ * does not begin with a run's first entry has lost it. */
 static void run_begin(
     struct predictor_snapshot *x, const struct trail_part *part, uint32_t i)
 {
@@ -124,6 +129,7 @@ void user_export_part(
 
 /* ---- leaving out, in a thread ------------------------------------------ */
 
+/* The oldest first; runs that began in one event keep their order. */
 static int run_cmp(const void *a, const void *b)
 {
 	const struct snapshot_run *x = a, *y = b;
@@ -136,12 +142,13 @@ static int run_cmp(const void *a, const void *b)
 struct prune {
 	struct predictor_snapshot *x;
 	Forefetch__TreeFile *f;
-	uint8_t *uses;     /* by object: in runs that go out … */
+	uint8_t *uses; /* by object: in runs that go out, RUN_USES at most */
 	uint32_t *objects; /* by object: 1 if it goes out, then its number */
 	uint32_t *dirs;    /* the same */
 	size_t out;        /* objects that go out */
 };
 
+/* The object goes out, and with it the directories that it lies in. */
 static void keep_object(struct prune *u, uint32_t object)
 {
 	uint32_t dir = u->f->object_dir[object - 1];
@@ -152,6 +159,8 @@ static void keep_object(struct prune *u, uint32_t object)
 		u->dirs[dir - 1] = 1;
 }
 
+/* Keeps the run if enough of its objects have few uses in newer runs, which
+ * come first, and if there is room for its objects. */
 static void prune_run(struct prune *u, struct snapshot_run *r)
 {
 	const uint32_t *at = &u->f->trail[r->first];
@@ -205,6 +214,8 @@ static bool write_runs(struct prune *u)
 	return true;
 }
 
+/* Puts the directories that go out together, and gives them their new numbers;
+ * a parent may stand before or behind its directory. */
 static void move_dirs(struct prune *u)
 {
 	Forefetch__TreeFile *f = u->f;
@@ -225,6 +236,7 @@ static void move_dirs(struct prune *u)
 	f->n_dir_key = f->n_dir_parent = f->n_dir_name = f->n_dir_known = n;
 }
 
+/* The same for objects; `objects` has the new number of each from here on. */
 static void move_objects(struct prune *u)
 {
 	Forefetch__TreeFile *f = u->f;
@@ -249,6 +261,7 @@ static void move_objects(struct prune *u)
 	f->n_object_known = n;
 }
 
+/* The same for what is known of files, pieces and orders. */
 static void move_extents(struct prune *u)
 {
 	Forefetch__TreeFile *f = u->f;
@@ -282,6 +295,7 @@ static void move_extents(struct prune *u)
 	f->n_order_object = f->n_order_pieces = n;
 }
 
+/* Puts the new numbers into a column; 0 stays what it is. */
 static void renumber(const struct prune *u, uint32_t *column, size_t n)
 {
 	for (size_t i = 0; i < n; i++)

@@ -6,6 +6,8 @@
 
 enum { LEVELS_MAX = 64, SEED = 0x666f7265 };
 
+/* Whoever makes a file can choose names, and so some keys; but not keys that
+ * mean given objects, since those are hashes of handles. */
 static uint64_t key_below(uint64_t parent, uint64_t name)
 {
 	uint64_t pair[2] = {parent, name};

@@ -8,12 +8,15 @@
 #include "predictor/core/core.h"
 #include "predictor/persist/trees_private.h"
 
+/* Whether a uid of these bits had the sessions. */
 static bool book_is_of(
     const struct predictor *p, const struct session_book *b, uint16_t only)
 {
 	return (wall_find(&p->wall, b->uid) & only) != 0;
 }
 
+/* The id has to be another one than that of any tree, so it is hashed by a
+ * seed. */
 static uint64_t book_id(const struct session_book *b)
 {
 	uint64_t pair[2] = {b->uid, b->space};

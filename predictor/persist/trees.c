@@ -79,6 +79,7 @@ enum tree_step trees_step(
 	return TREE_PROGRAM;
 }
 
+/* A tree while it is counted. */
 struct trees_entry {
 	struct predictor_tree t;
 	uint32_t root;
@@ -144,6 +145,8 @@ static void list_count(struct trees_list *l, uint32_t tree)
 		l->trees[tree].t.objects++;
 }
 
+/* One entry of a trail: it begins a use of a tree, or counts in those that go
+ * on. */
 static int list_step(
     struct trees_list *l, const struct trail_part *part, uint32_t i)
 {
@@ -168,6 +171,7 @@ static int list_step(
 
 /* ---- the newest trees ------------------------------------------------- */
 
+/* Compares places in the heap. */
 static bool is_older(const struct trees_list *l, uint32_t a, uint32_t b)
 {
 	return l->trees[l->newest[a]].used_at < l->trees[l->newest[b]].used_at;
@@ -181,6 +185,7 @@ static void heap_swap(struct trees_list *l, uint32_t a, uint32_t b)
 	l->newest[b] = x;
 }
 
+/* Lets the top sink until nothing below it is older. */
 static void heap_down(struct trees_list *l)
 {
 	for (uint32_t at = 0, least = 0;; at = least) {
@@ -193,6 +198,8 @@ static void heap_down(struct trees_list *l)
 	}
 }
 
+/* Keeps the tree if it is among the `max` that were used last, in logarithmic
+ * time. */
 static void heap_add(struct trees_list *l, uint32_t tree)
 {
 	uint32_t at = l->nnewest;
@@ -210,6 +217,7 @@ static void heap_add(struct trees_list *l, uint32_t tree)
 		heap_swap(l, at, (at - 1) / 2);
 }
 
+/* Fills in what is shown of a tree; only trees that are shown need it. */
 static void tree_fill(const struct predictor *p, struct trees_entry *t)
 {
 	const struct object *o = objects_at(p->objects, t->root);

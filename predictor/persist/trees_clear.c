@@ -25,6 +25,7 @@ struct clear {
 	bool in_run, in_program; /* the entry belongs to that tree */
 };
 
+/* Whether a tree with that root is the one to be forgotten. */
 static bool clear_is_root(const struct clear *c, uint32_t root)
 {
 	return trees_id(c->p, root, c->at.owner) == c->id;
@@ -104,6 +105,7 @@ static void object_unuse(struct predictor *p, uint32_t id)
 	o->needs = o->first = 0;
 }
 
+/* Forgets what no trail has any more; and of a uid also what it only met. */
 static void clear_objects(struct clear *c)
 {
 	uint16_t bit = c->whole ? c->only : 0;
@@ -124,6 +126,8 @@ static void clear_objects(struct clear *c)
 	}
 }
 
+/* A listing that nobody else was shown goes with the uid; the directory itself
+ * stays, since numbers of directories are never given up. */
 static void clear_dirs(struct clear *c)
 {
 	for (uint32_t i = 0; i < names_count(c->p->names); i++) {
@@ -145,6 +149,8 @@ static void clear_streams(struct predictor *p)
 	p->nwanted = 0;
 }
 
+/* Nothing can fail from here on, so either all of it is forgotten or nothing.
+ */
 static void clear_all(struct clear *c)
 {
 	struct predictor *p = c->p;
@@ -174,6 +180,7 @@ static void clear_all(struct clear *c)
 		clear_dirs(c);
 }
 
+/* Allocates all that the new trails and graph need before anything changes. */
 static int clear_run(struct clear *c)
 {
 	struct predictor *p = c->p;

@@ -36,6 +36,8 @@ static uint32_t step_root(const struct trees_at *at, enum tree_step step)
 
 /* ---- the last use ----------------------------------------------------- */
 
+/* Notes the entry if a use of the tree begins with it that is not older than
+ * the one before. */
 static void find_step(
     struct trees_show *s, const struct trail_part *part, uint32_t i)
 {
@@ -55,6 +57,8 @@ static void find_step(
 	s->program = s->at.program;
 }
 
+/* One part of the first walk; behind the last one, the second walk begins where
+ * the use was found, if it is still there. */
 static void find_part(struct trees_show *s)
 {
 	const struct trails *t = s->at.p->trails;
