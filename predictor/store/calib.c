@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Cells, their parents, and the correction of what is told: see calib.h. cands.c
- * asks for a probability here whenever it estimates a candidate, and brings its
- * outcome back, whether the object was fetched or not. */
+/* Cells, their parents, and the correction of what is told: see calib.h.
+ * cands.c asks for a probability here whenever it estimates a candidate, and
+ * brings its outcome back, whether the object was fetched or not. */
 #include "predictor/store/calib.h"
 
 #include <stdlib.h>
