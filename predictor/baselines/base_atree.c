@@ -58,6 +58,7 @@ static void atree_destroy(void *arg)
 	free(m);
 }
 
+/* Appends the read; a tree that is too long stays as it is. */
 static void tree_add(struct atree *m, struct tree *t, uint32_t id, bool exec)
 {
 	uint32_t cap = t->cap;
@@ -95,6 +96,7 @@ static double pattern_fit(const struct tree *t, const struct tree *w)
 	return pivot ? atree_compat(t->nodes, pivot, w->nodes, w->n) : 0;
 }
 
+/* Stays with the current pattern while it fits, as the paper does. */
 static void process_choose(struct atree *m, struct process *p)
 {
 	struct program *prog = &m->programs[p->program - 1];

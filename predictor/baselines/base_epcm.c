@@ -103,6 +103,8 @@ static void part_halve(struct part *p)
 	*p = to;
 }
 
+/* Room for one more node. A full partition makes room for later ones, and its
+ * contexts end. */
 static bool part_room(struct epcm *m, struct part *p)
 {
 	uint16_t cap = p->cap ? (uint16_t)(p->cap * 2) : 4;
@@ -154,6 +156,7 @@ static bool context_step(struct epcm *m, struct context *c, uint32_t object)
 	return false;
 }
 
+/* The object begins a context in its own partition. */
 static void epcm_begin(struct epcm *m, uint32_t object)
 {
 	struct part *p = &m->parts[object];

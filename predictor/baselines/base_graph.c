@@ -92,6 +92,7 @@ static struct edge *node_replace(struct base_graph_node *n)
 	return least;
 }
 
+/* Adds the weight to the edge, which is made if there is none. */
 static void node_add(
     struct base_graph *g, struct base_graph_node *n, uint32_t to, float weight)
 {

@@ -41,6 +41,7 @@ static void mithril_destroy(void *arg)
 	free(m);
 }
 
+/* By the first occurrence, so that mining looks only at rows nearby. */
 static int row_cmp(const void *a, const void *b, void *arg)
 {
 	const struct mithril *m = arg;
@@ -50,6 +51,7 @@ static int row_cmp(const void *a, const void *b, void *arg)
 	return x < y ? -1 : x > y;
 }
 
+/* Whether each occurrence of `b` comes shortly behind that of `a`. */
 static bool objects_near(
     const struct base_mithril_object *a, const struct base_mithril_object *b)
 {
@@ -59,6 +61,7 @@ static bool objects_near(
 	return true;
 }
 
+/* An associate more; the oldest of three gives way. */
 static void object_join(struct base_mithril_object *a, uint32_t b)
 {
 	for (int i = 0; i < ASSOCIATES; i++)
@@ -68,6 +71,8 @@ static void object_join(struct base_mithril_object *a, uint32_t b)
 	a->next_with = (uint8_t)((a->next_with + 1) % ASSOCIATES);
 }
 
+/* Pairs rows that are near each other, as far as they are in order; then their
+ * objects count from 0 again. */
 static void mithril_mine(struct mithril *m)
 {
 	qsort_r(m->rows, m->nrows, sizeof(*m->rows), row_cmp, m);

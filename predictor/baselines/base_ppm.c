@@ -47,6 +47,7 @@ static uint64_t context_key(const uint32_t *recent, unsigned order)
 	return h;
 }
 
+/* Counts the successor; the one that came least gives way to a new one. */
 static void node_count(struct base_ppm_node *n, uint32_t next)
 {
 	unsigned least = 0;

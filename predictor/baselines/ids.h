@@ -14,6 +14,7 @@ struct ids {
 	uint32_t n, cap;
 };
 
+/* Frees what it has. */
 void ids_done(struct ids *ids);
 /* The key's number, made if it has none; KEYMAP_NONE without memory. */
 uint32_t ids_get(struct ids *ids, uint64_t key);

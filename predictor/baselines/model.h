@@ -70,6 +70,8 @@ static inline void model_predict(
 /* All of them, NULL at the end; the judge's rows come first. */
 extern const struct model_ops *const models[];
 const struct model_ops *model_find(const char *name);
+/* The predictor's state, to be freed by model_free(); NULL and errno without
+ * memory. */
 void *model_new(const struct model_ops *ops, const struct model_options *opt);
 void model_free(const struct model_ops *ops, void *m); /* NULL is allowed */
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Mentions: files that were scanned, and what is told of their use. */
+/* Mentions, the facade: files that were scanned, and what is told of their use.
+ * Nothing is matched here; each event only adds tasks, which mention_step()
+ * works off (mention_match.c). */
 #include "predictor/mention/mention.h"
 
 #include <errno.h>
@@ -30,6 +32,8 @@ enum {
 
 /* ---- making one ------------------------------------------------------- */
 
+/* All tables have a fixed size, so memory is bounded from the start: a ring
+ * gives up its oldest entry, a hash table the one at the same place. */
 static bool make_tables(struct mention *m)
 {
 	m->sources = calloc(SOURCES, sizeof(*m->sources));
@@ -92,6 +96,7 @@ void mention_get_stats(const struct mention *m, struct mention_stats *st)
 
 /* ---- sources ---------------------------------------------------------- */
 
+/* The list of sources whose objects have that hash. */
 static uint16_t *source_head(struct mention *m, uint64_t object)
 {
 	return &m->source_heads[hash_number(object) % SOURCES];
@@ -114,6 +119,8 @@ struct mention_source *mention_source_of(
 	return s->object && s->generation == t->generation ? s : NULL;
 }
 
+/* Takes the source out of its list. Tasks that were made for it see by the
+ * generation that it is gone. */
 static void source_drop(struct mention *m, struct mention_source *s)
 {
 	uint16_t *link;
@@ -129,6 +136,7 @@ static void source_drop(struct mention *m, struct mention_source *s)
 	*s = (struct mention_source){.generation = s->generation + 1};
 }
 
+/* Takes the place of the oldest source. */
 static struct mention_source *source_new(struct mention *m, uint64_t object)
 {
 	uint32_t at = m->sources_in++ % SOURCES;
@@ -150,6 +158,8 @@ static void make_room(struct mention *m, size_t words)
 		source_drop(m, &m->sources[(m->sources_in + i) % SOURCES]);
 }
 
+/* How many directories above the source's own have to be looked into: as many
+ * as any of its paths begins with, UPS_MAX at most, and one in any case. */
 static uint8_t most_ups(const struct tokens *t)
 {
 	uint8_t ups = 1;
@@ -170,6 +180,7 @@ static void look_here(
 	task_add(m, t);
 }
 
+/* The same in the directories above, as far as it is known where they hang. */
 static void look_above(
     struct mention *m, const struct mention_source *s, struct task *t)
 {
@@ -184,6 +195,8 @@ static void look_above(
 	}
 }
 
+/* The same where names were looked up lately, but for directories that the
+ * other places have. */
 static void look_searched(
     struct mention *m, const struct mention_source *s, struct task *t)
 {
@@ -249,6 +262,8 @@ static uint16_t parts_of(const struct mention_data *d)
 	return parts;
 }
 
+/* Whether scanning files of that kind is worth it. A kind that is passed over
+ * gets another chance now and then. */
 static bool pays(struct mention *m, uint8_t kind)
 {
 	struct kind_worth *k = &m->kinds[kind];
@@ -395,6 +410,8 @@ static void source_used(struct mention *m, struct mention_source *s)
 	mention_source_match(m, s, 0);
 }
 
+/* The first use of the object in a while: it decides mentions of it, and what
+ * it mentions itself is near now. */
 static void use(struct mention *m, uint64_t object, uint32_t cred)
 {
 	const struct home *h = home_find(m, object);
@@ -410,6 +427,8 @@ static void use(struct mention *m, uint64_t object, uint32_t cred)
 		source_used(m, s);
 }
 
+/* A name was looked up: its directory is one in which names are, and a name
+ * that was found has its home there. */
 static void seen_name(struct mention *m, const struct predictor_obs *o)
 {
 	searched_add(m, o->parent);

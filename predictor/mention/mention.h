@@ -39,17 +39,23 @@ struct mention_params {
 	void *ctx;
 };
 
-/* NULL and errno without memory. */
+/* `p` is copied; its `may_search` is asked before anything is said of a
+ * directory. NULL and errno without memory. */
 struct mention *mention_new(const struct mention_params *p);
+/* Frees it with all that it knows; NULL is allowed. */
 void mention_free(struct mention *m);
 
-/* All names of a directory. */
+/* The directory was listed: `names` are all of its names, in place of those
+ * known before. They are copied. Words that waited for the listing are looked
+ * for in it by the next steps. */
 void mention_listed(struct mention *m, uint64_t dir,
     const struct nameindex_name *names, size_t n, uint64_t now_ns);
 /* More is known of a credential's rights in the directory. */
 void mention_allowed(struct mention *m, uint64_t dir);
 
-/* A call of a user was answered. `cred`: its credential. */
+/* A call of a user was answered, under the credential `cred`: it shows what is
+ * used, where names are looked up, and what became of mentions. The time that
+ * this takes is bounded by the sizes of tables. */
 void mention_seen(struct mention *m, const struct predictor_obs *o,
     uint32_t cred, uint64_t now_ns);
 
@@ -67,10 +73,13 @@ struct mention_data {
 /* Whether it should be scanned: then it counts as scanned. */
 bool mention_may_scan(
     struct mention *m, const struct mention_data *d, uint64_t now_ns);
-/* The words in it. */
+/* The words that tokens_scan() found in it, after mention_may_scan() said yes;
+ * they are copied. Data of another version of the file takes the place of what
+ * was known. */
 void mention_scanned(struct mention *m, const struct mention_data *d,
     const struct tokens *t, uint64_t now_ns);
 
+/* A prediction, and under which credential its object may be asked for. */
 struct mention_want {
 	struct prediction pred; /* but its source */
 	uint32_t cred;
@@ -97,6 +106,7 @@ struct mention_stats {
 	uint64_t unused;
 	size_t names;
 };
+/* Figures since it was made. */
 void mention_get_stats(const struct mention *m, struct mention_stats *st);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Words against names: tasks, a few at a time. */
+/* Words against names: tasks, a few at a time. A task looks for one word, or
+ * for all words of a source, in one directory. Where a path leads on, or the
+ * directory is not listed yet, it makes another task; so a step ends soon,
+ * whatever a file mentions. */
 #include "hashing/hash_key.h"
 #include "predictor/mention/mention_place.h"
 #include "predictor/mention/mention_private.h"
@@ -96,6 +99,8 @@ static bool is_open(struct match *x)
 	return false;
 }
 
+/* The directory is likely to be entered, by one of the names that are used
+ * first in others. */
 static void enter(
     struct match *x, const struct nameindex_name *n, double p, uint8_t depth)
 {
@@ -159,6 +164,7 @@ static void named_match(struct match *x)
 
 /* ---- words ------------------------------------------------------------ */
 
+/* Whether the path ends with that word. */
 static bool is_last(const struct mention_source *s, uint32_t word)
 {
 	return word + 1 >= s->n || !(s->words[word + 1].flags & TOKEN_CONT);
@@ -171,6 +177,7 @@ static uint8_t strength_of(const struct token *w)
 					 : MENTION_BARE;
 }
 
+/* How the word stands for the name, which decides the odds. */
 static uint8_t form_of(
     const struct match *x, const struct token *w, const struct nameindex_hit *h)
 {
@@ -198,6 +205,9 @@ static void go_on(struct match *x, uint64_t dir, uint32_t word)
 	task_add(x->m, &t);
 }
 
+/* Looks for the word in the task's directory. Each name that it may mean is a
+ * target; a directory leads on, to the path's next word or to the names by
+ * which directories are entered. */
 static void word_match(struct match *x, uint32_t word)
 {
 	const struct token *w = &x->s->words[word];

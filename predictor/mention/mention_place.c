@@ -55,6 +55,7 @@ bool mention_places_init(struct mention *m)
 
 /* ---- homes ------------------------------------------------------------ */
 
+/* One home a place: an object that has the same place pushes the other out. */
 static struct home *home_at(const struct mention *m, uint64_t object)
 {
 	return &m->places->homes[(object ^ object >> 29) % HOMES];
@@ -74,6 +75,7 @@ const struct home *home_find(const struct mention *m, uint64_t object)
 
 /* ---- directories that are searched ------------------------------------ */
 
+/* The score as it is by now, since it fades with each lookup anywhere. */
 static float faded(const struct mention *m, const struct searched *s)
 {
 	uint32_t n = m->places->lookups - s->last;
@@ -174,6 +176,7 @@ uint32_t first_name(const struct mention *m, int i, double *p)
 	return m->places->firsts[i].name;
 }
 
+/* The name's count, begun in the place of one that seldom came true. */
 static struct first *first_of(struct mention *m, uint32_t name)
 {
 	struct first *least = &m->places->firsts[0];

@@ -104,11 +104,13 @@ struct kind_pair {
 	uint16_t came_true;
 };
 
+/* Whether scanning files of a kind is worth it: mention_may_scan() asks. */
 struct kind_worth {
 	uint16_t scans, came_true;
 	uint8_t passed;
 };
 
+/* All that mentions know; tables of fixed size, but for words and names. */
 struct mention {
 	struct mention_params p;
 	struct nameindex *names;

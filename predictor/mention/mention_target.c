@@ -44,6 +44,7 @@ static uint64_t seconds(unsigned s)
 	return s * UINT64_C(1000000000);
 }
 
+/* The list of targets whose objects have that hash. */
 static uint16_t *target_head(struct mention *m, uint64_t object)
 {
 	return &m->target_heads[hash_number(object) % TARGETS];
@@ -60,6 +61,7 @@ struct target *target_find(struct mention *m, uint64_t object)
 
 /* ---- pairs of kinds --------------------------------------------------- */
 
+/* How mentions of the source's kind do in files of the target's. */
 static struct kind_pair *pair_of(struct mention *m, const struct target *t)
 {
 	return &m->pairs[t->class.source_kind][t->class.target_kind];
@@ -93,6 +95,7 @@ static void pair_closes(struct mention *m, struct target *t, bool used)
 
 /* ---- what became of it ------------------------------------------------ */
 
+/* Counts for the source's kind, which is scanned as long as that pays. */
 static void kind_count(struct mention *m, const struct target *t, bool used)
 {
 	struct kind_worth *k = &m->kinds[t->class.source_kind];
@@ -101,11 +104,14 @@ static void kind_count(struct mention *m, const struct target *t, bool used)
 		k->came_true++;
 }
 
+/* How many files one source may have told: more with each that came true. */
 static unsigned window(const struct mention_source *s)
 {
 	return WINDOW + WINDOW_MORE * (unsigned)s->came_true;
 }
 
+/* The outcome is known, and teaches the odds once the source was read: only
+ * then was the mention put to the test. */
 static void settle(struct mention *m, struct target *t, bool used)
 {
 	t->state = used ? TARGET_USED : TARGET_OVER;
@@ -232,6 +238,8 @@ static bool is_again(const struct mention *m, const struct target *t)
 	       t->tells < TELLS_MAX;
 }
 
+/* Makes a prediction of the target, unless it was told lately, its bytes are
+ * too many for now, or its source has told enough files that nobody read. */
 static void tell(struct mention *m, struct mention_source *s, struct target *t,
     uint64_t dir, const struct nameindex_name *n)
 {
@@ -299,6 +307,7 @@ void mention_accepted(struct mention *m, uint64_t object)
 		t->wanted = true;
 }
 
+/* Takes the place of the oldest target, whose outcome counts now. */
 static struct target *target_new(struct mention *m, uint64_t object)
 {
 	struct target *t = &m->targets[m->target_in % TARGETS];

@@ -54,6 +54,7 @@ struct nameindex *nameindex_new(size_t names_max)
 	return ix;
 }
 
+/* Gives up the directory with all of its names. */
 static void dir_drop(struct nameindex *ix, struct nameindex_dir *d)
 {
 	LIST_REMOVE(d, hash_link);
@@ -87,6 +88,7 @@ uint8_t name_kind(uint64_t type_hash)
 			 : NAME_KINDS - 1;
 }
 
+/* Where the last dot of the name is, but for one at its beginning; 0: none. */
 static size_t last_dot(const char *name, size_t len)
 {
 	while (len > 1 && name[len - 1] != '.')
@@ -149,6 +151,7 @@ bool nameindex_has(const struct nameindex *ix, uint64_t dir)
 	return dir_find(ix, dir) != NULL;
 }
 
+/* Whether the word is the name, or one of the two parts that are indexed. */
 static bool is_part(const struct nameindex_name *n, uint32_t word)
 {
 	return n->full == word || n->stem == word || n->head == word;
@@ -174,6 +177,8 @@ static void slot_put(struct nameindex_dir *d, uint32_t word, uint16_t number)
 	}
 }
 
+/* One block for names and slots; at most a quarter of the slots are whole
+ * names, so that probes are short. */
 static struct nameindex_dir *dir_new(size_t n)
 {
 	size_t slots = 16, size;

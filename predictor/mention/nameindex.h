@@ -22,6 +22,7 @@ enum {
 
 struct nameindex;
 
+/* A name of a directory, and the hashes of words that may mean it. */
 struct nameindex_name {
 	uint64_t object;
 	uint32_t size_bytes; /* UINT32_MAX: that, or more */
@@ -35,6 +36,7 @@ struct nameindex_name {
 /* Which part of the name the word was. */
 enum nameindex_part { NAME_FULL, NAME_STEM };
 
+/* A name that a word may mean. */
 struct nameindex_hit {
 	const struct nameindex_name *name;
 	enum nameindex_part part;

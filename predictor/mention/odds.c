@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Odds of mentions, by what became of those that looked alike. */
+/* Odds of mentions, by what became of those that looked alike. A class leans on
+ * its group, which leaves out the target's kind, and the group on a prior; both
+ * lie in tables by a hash, where classes that meet share their counts. */
 #include "predictor/mention/odds.h"
 
 enum { COUNT_MAX = 64 }; /* then both halves are halved */

@@ -55,6 +55,7 @@ struct odds {
 	struct odds_count groups[ODDS_GROUPS];   /* of any target kind */
 };
 
+/* The odds of a mention of that class, 0 to 1. Constant time. */
 double odds_p(const struct odds *o, const struct mention_class *c);
 /* Counts the outcome of one mention. */
 void odds_add(struct odds *o, const struct mention_class *c, bool came_true);

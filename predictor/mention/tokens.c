@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Words in data that may be names: the scan. */
+/* Words in data that may be names: the scan. It goes once over the data to see
+ * whether it has words at all, and once more to take them; it allocates
+ * nothing, and may run in any thread. */
 #include "predictor/mention/tokens.h"
 
 #include <stdbool.h>
@@ -72,12 +74,14 @@ static size_t name_bytes(const struct tokens_scan *s, size_t i)
 	return 0;
 }
 
+/* Other bytes than ASCII count as letters, whatever their encoding. */
 static bool is_letter(char c)
 {
 	return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
 	       (unsigned char)c >= 0x80;
 }
 
+/* A number or a row of dots is no name. */
 static bool has_letter(const char *at, size_t len)
 {
 	for (size_t i = 0; i < len; i++)
@@ -105,6 +109,7 @@ static bool is_new(struct tokens *t, uint32_t key)
 	return false;
 }
 
+/* Adds a token, if there is room. */
 static void put(
     struct tokens *t, const char *at, size_t len, uint8_t flags, uint8_t ups)
 {
@@ -184,6 +189,8 @@ static bool is_module(const char *at, size_t len)
 	return !begins;
 }
 
+/* Adds a word that is no path; one with dots a second time, as names of
+ * modules. */
 static void put_word(struct tokens *t, struct run *r, struct token first)
 {
 	bool plain = !(first.flags & (TOKEN_QUOTED | TOKEN_HERE));
@@ -212,6 +219,8 @@ static void put_word(struct tokens *t, struct run *r, struct token first)
 	put_parts(t, r->at, r->len, '.', first);
 }
 
+/* Takes one run: cuts off what is no name at its ends, and adds it once, as a
+ * path or a word. */
 static void take_run(struct tokens_scan *s, struct run r)
 {
 	struct tokens *t = s->out;
@@ -240,6 +249,7 @@ static void take_run(struct tokens_scan *s, struct run r)
 		put_word(t, &r, first);
 }
 
+/* Brackets count, too: <stdio.h>, require(x), {x}. */
 static bool is_quote(unsigned char c)
 {
 	return c == '"' || c == '\'' || c == '`' || c == '<' || c == '>' ||
@@ -255,6 +265,8 @@ static size_t counted(const struct tokens_scan *s, size_t begin, size_t len)
 	return n >= 2 && n <= len ? n : 0;
 }
 
+/* Finds out how surely the run is a name of its own, by what stands around it:
+ * quotes in text, a length before it or a NUL behind it elsewhere. */
 static void find_run(struct tokens_scan *s, size_t begin, size_t *end)
 {
 	struct run r = {

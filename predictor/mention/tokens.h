@@ -30,6 +30,8 @@ enum token_flags {
 	TOKEN_ABSOLUTE = 32, /* the first of a path that begins with a slash */
 };
 
+/* A word, or one part of a path: the parts of a path stand behind each other.
+ */
 struct token {
 	uint32_t hash; /* name_hash32() */
 	uint8_t flags;

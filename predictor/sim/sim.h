@@ -19,6 +19,8 @@
 #include "predictor/baselines/model.h"
 #include "predictor/trace/trace.h"
 
+/* The world that is played, and how. Times in seconds, rates in bytes a second.
+ */
 struct sim_options {
 	unsigned streams; /* that each client plays at a time */
 	unsigned clients;
@@ -42,6 +44,8 @@ struct sim_options {
 	void *progress_ctx;
 };
 
+/* Sums over the events of a class: what was demanded, how long it took, and
+ * what became of prefetches. `base_s` is the time without any cache. */
 struct sim_class {
 	uint64_t events, hits, issued, used, late, unused;
 	uint64_t demand_bytes, waste_bytes;
@@ -75,13 +79,18 @@ struct sim_result {
 	struct predictor_reliability reliability;
 };
 
-/* 0 or -errno. */
+/* Plays the trace for that predictor; `res` is filled, and sim_result_done()
+ * frees what it has. 0 or -errno, and then there is nothing to free. Time is
+ * linear in the events, times the labels with `others`. */
 int sim_run(const struct trace *t, const struct model_ops *ops,
     const struct sim_options *opt, struct sim_result *res);
 void sim_result_done(struct sim_result *res);
 
+/* Time with the predictor over the time without any cache: the judge's stall
+ * ratio. */
 double sim_stall(const struct sim_class *c);
 double sim_precision(const struct sim_class *c); /* used ÷ issued */
+/* Bytes prefetched in vain over bytes demanded. */
 double sim_waste(const struct sim_class *c);
 double sim_late(const struct sim_class *c); /* late ÷ used */
 /* How many labels' first runs stall more, by over a hundredth, after the other

@@ -53,6 +53,7 @@ bool sim_is_listed(const struct sim *s, uint32_t file)
 	return f->from < s->listed[f->dir];
 }
 
+/* Makes the observation that the proxy would make of the call. */
 static void sim_observation(struct sim *s, const struct trace_event *ev,
     double latency_s, struct predictor_obs *o)
 {
@@ -75,6 +76,7 @@ static void sim_observation(struct sim *s, const struct trace_event *ev,
 	o->size_bytes = ev->size_bytes;
 }
 
+/* Shows oracles what the run reads next, up to 64 files. */
 static void sim_set_future(struct sim *s, const struct trace_event *ev)
 {
 	const struct trace *t = s->t;
@@ -193,6 +195,7 @@ static size_t entries_subs(
 	return n;
 }
 
+/* Shows the predictor all names that the directory has in that run. */
 static void sim_deliver_listing(struct sim *s, uint32_t dir, uint32_t run)
 {
 	const struct trace_dir *d = &s->t->dirs[dir];

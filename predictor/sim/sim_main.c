@@ -295,6 +295,7 @@ static void on_progress(void *ctx, size_t done, size_t of)
 	    of ? done * 100 / of : 0);
 }
 
+/* Plays the trace for one predictor: once, or once for each price. */
 static int play(const struct arguments *a, const struct trace *t,
     const struct model_ops *ops, struct sim_report *out)
 {

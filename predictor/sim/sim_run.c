@@ -37,6 +37,7 @@ static void deal_labels(struct sim *s)
 	}
 }
 
+/* Maps of keys, and who plays what: the same in all passes. */
 static int sim_index(struct sim *s)
 {
 	const struct trace *t = s->t;
@@ -85,6 +86,8 @@ static int pass_begin(struct sim *s, enum pass pass)
 	return 0;
 }
 
+/* Prefetched files that are still in the cache unused are waste: they are
+ * counted before the pass ends. */
 static void pass_end(struct sim *s)
 {
 	if (s->cache && s->model)
@@ -139,6 +142,7 @@ static int play_all(struct sim *s, uint32_t *runs)
 	return ret;
 }
 
+/* A first run with nothing learned. */
 static int play_first(struct sim *s, uint32_t run)
 {
 	int ret = pass_begin(s, PASS_FIRST);
@@ -158,6 +162,7 @@ static void sim_rest(struct sim *s)
 	s->now_s += s->opt->rtt_s + RUN_GAP_S;
 }
 
+/* The same run, by a predictor that has learned all other workloads. */
 static int play_after_others(struct sim *s, uint32_t run, uint32_t *runs)
 {
 	const struct trace *t = s->t;

@@ -26,12 +26,15 @@ typedef void (*simcache_on_evict)(
 
 struct simcache;
 
+/* A cache of `max_bytes` for files numbered from 0 to `nfiles` - 1. NULL
+ * without memory. Every call takes constant time, but for evictions. */
 struct simcache *simcache_new(
     size_t nfiles, size_t max_bytes, simcache_on_evict evict, void *ctx);
 void simcache_free(struct simcache *c);
 
 /* NULL if it is not in the cache. */
 struct simcache_entry *simcache_get(struct simcache *c, uint32_t file);
+/* The file is the one used last. */
 void simcache_touch(struct simcache *c, uint32_t file);
 /* Adds a file that must not be in the cache, as the newest one. */
 struct simcache_entry *simcache_add(

@@ -14,6 +14,7 @@
 
 #include "predictor/predictor.h"
 
+/* The link as a prediction finds it; `price` as in struct sim_options. */
 struct simpolicy_link {
 	double rtt_s, bytes_per_s, backlog_s, price;
 };

@@ -69,6 +69,7 @@ uint32_t trace_file_new(struct reader *r, uint64_t key, const char *path)
 	return id;
 }
 
+/* The label's number, made if it is new. */
 static uint32_t label_get(struct reader *r, const char *name)
 {
 	struct trace *t = r->t;
@@ -325,6 +326,7 @@ static bool trace_drop_repeats(struct trace *t)
 	return true;
 }
 
+/* By name; all files of a directory have the same path up to there. */
 static int file_cmp(const void *a, const void *b, void *arg)
 {
 	const struct trace *t = arg;

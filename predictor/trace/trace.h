@@ -40,6 +40,7 @@ enum {
 	TRACE_THINK_MAX_US = 500000,
 };
 
+/* One line of a run. */
 struct trace_event {
 	uint32_t file;
 	uint32_t run;
@@ -50,6 +51,7 @@ struct trace_event {
 	bool exec;
 };
 
+/* A file, or whatever else a path of the trace leads to. */
 struct trace_file {
 	char *path;
 	uint64_t key, parent, name_hash, type_hash;
@@ -75,6 +77,7 @@ struct trace_dir {
 	uint32_t subs, next;
 };
 
+/* A run of a workload; runs with one label are its repetitions. */
 struct trace_run {
 	char *name;
 	uint32_t label;
@@ -104,6 +107,7 @@ struct trace *trace_read(
  * may be NULL, else the trace must be a text. */
 struct trace *trace_read_named(FILE *in, const char *name, FILE *names,
     const char *names_name, uint64_t seed, char err[TRACE_ERR_MAX]);
+/* Frees the trace; NULL is allowed. */
 void trace_free(struct trace *t);
 
 #endif

@@ -33,6 +33,8 @@ static uint64_t key_mix(uint64_t a, uint64_t b)
 	return XXH3_64bits(words, sizeof(words));
 }
 
+/* The directory of that key; its path is the key, since the proxy's traces have
+ * no names. */
 static uint32_t block_dir(struct reader *r, uint64_t key)
 {
 	uint32_t id = keymap_get(r->dirs, key);
@@ -44,6 +46,8 @@ static uint32_t block_dir(struct reader *r, uint64_t key)
 	return trace_dir_new(r, key, path, strlen(path));
 }
 
+/* The same for a file. It lies in the topmost directory until an event says
+ * where it is. */
 static uint32_t block_file(struct reader *r, uint64_t key)
 {
 	uint32_t id = keymap_get(r->files, key), dir;
@@ -97,6 +101,7 @@ static bool file_learn(
 	return true;
 }
 
+/* The event's run: that of its actor since the last mark or pause. */
 static uint32_t block_run(struct blocks *b, const Forefetch__TraceEvent *e)
 {
 	char name[48];
@@ -148,6 +153,7 @@ static const char *block_take(struct blocks *b, const Forefetch__TraceEvent *e)
 	return NULL;
 }
 
+/* Unpacks one block, and takes its events; 0, or -EINVAL and the message. */
 static int block_read(struct blocks *b, const void *data, size_t len,
     const char *name, unsigned long nr, char *err)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Parsing one line of the text format. */
+/* Parsing one line of the text format, which trace.c takes in. It checks all
+ * that a line can get wrong by itself, so that messages name the line. */
 #include "predictor/trace/trace_line.h"
 
 #include <string.h>
@@ -46,6 +47,7 @@ static bool kind_parse(const char *s, uint8_t *kind)
 	return false;
 }
 
+/* Takes the fields over, and checks each; returns what is wrong, or NULL. */
 static const char *fields_parse(char **f, int n, struct trace_line *line)
 {
 	uint64_t pid, exec;

@@ -18,6 +18,7 @@ struct trace_name {
 	struct keymap *nth; /* (label, how-manieth run of it) → run */
 };
 
+/* One key for both, so that one map does. */
 static uint64_t nth_key(const char *label, uint64_t n)
 {
 	return trace_hash(label, strlen(label), n);
@@ -77,6 +78,7 @@ static const char *names_add(struct trace_name *ns, uint32_t from, char *path,
 	return NULL;
 }
 
+/* Takes one line of names; returns what is wrong with it, or NULL. */
 static const char *names_line(void *ctx, char *text)
 {
 	struct trace_name *ns = ctx;

@@ -12,6 +12,7 @@
 #include "predictor/trace/trace.pb-c.h"
 #include "predictor/trace/trace_format.h"
 
+/* Events wait here until a block of them is full. */
 struct trace_writer {
 	trace_sink sink;
 	void *ctx;
@@ -23,6 +24,7 @@ struct trace_writer {
 	int failed; /* -errno */
 };
 
+/* The first error ends the trace: it is kept, and nothing more is passed on. */
 static int writer_put(struct trace_writer *w, const void *data, size_t len)
 {
 	w->failed = w->sink(w->ctx, data, len);
@@ -82,6 +84,7 @@ int trace_writer_flush(struct trace_writer *w)
 	return w->failed;
 }
 
+/* As much as fits: such sizes and times are nonsense anyway. */
 static uint32_t clip32(uint64_t v)
 {
 	return v < UINT32_MAX ? (uint32_t)v : UINT32_MAX;
