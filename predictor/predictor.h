@@ -41,6 +41,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* The procedure of NFS that a call was, and whether it found what it asked
+ * for. */
 enum predictor_kind {
 	PREDICTOR_READ,    /* `count_bytes` at `offset_bytes` */
 	PREDICTOR_LOOKUP,  /* a name was found */
@@ -51,6 +53,8 @@ enum predictor_kind {
 	PREDICTOR_KINDS
 };
 
+/* A call that was answered: all that the predictor is told of it. Keys are
+ * opaque, and 0 where they are not known. */
 struct predictor_obs {
 	enum predictor_kind kind;
 	/* It is a program: EXECUTE was granted, or it begins with ELF or #!.
@@ -93,6 +97,7 @@ enum {
 	PREDICTOR_NEEDS_EXTENTS = 1 << 6,
 };
 
+/* The part of the predictor that made a prediction. */
 enum predictor_source {
 	PREDICTOR_FROM_TRAIL,
 	PREDICTOR_FROM_GRAPH,
@@ -101,6 +106,8 @@ enum predictor_source {
 	PREDICTOR_SOURCES
 };
 
+/* An object that will be used soon, or a listing that will show more: how
+ * likely that is, when, and what its use will need. */
 struct prediction {
 	uint64_t object;
 	uint64_t parent;     /* 0 if unknown */
@@ -179,6 +186,7 @@ enum predictor_part {
 /* "trails", …, as the constants are called. */
 const char *predictor_part_name(enum predictor_part part);
 
+/* Zeroed, they are the defaults; predictor_new() copies them. */
 struct predictor_options {
 	/* Of what is learned; 0: 64 MiB. Beside it streams take up to an
 	 * eighth of it, when they are needed; 32 of them, 1 MiB, always. */
@@ -327,9 +335,9 @@ void predictor_place_dir(struct predictor *p, uint64_t uid, uint64_t dir,
  * event, predictor_predict() tells nothing. */
 void predictor_rename(
     struct predictor *p, uint64_t object, uint64_t parent, uint64_t name_hash);
-/* An object is gone (removed, or its handle stale). Its key is remembered in one
- * of 1,024 places until another one takes that, so that a merge does not bring
- * the object back at once. */
+/* An object is gone (removed, or its handle stale). Its key is remembered in
+ * one of 1,024 places until another one takes that, so that a merge does not
+ * bring the object back at once. */
 void predictor_forget(struct predictor *p, uint64_t object);
 /* Forgets all that was learned, and all figures; the options and the times of
  * sessions stay as they are, the lead has to be set again. 0, or -ENOMEM and

@@ -22,6 +22,7 @@ struct brought {
 	uint32_t since; /* how many events had been observed when it began */
 };
 
+/* The uids that have a bit, by the number of the bit. */
 struct wall {
 	uint64_t uids[WALL_UIDS];
 	struct brought brought[WALL_UIDS];

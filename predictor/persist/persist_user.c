@@ -34,7 +34,7 @@ struct predictor_snapshot *predictor_snapshot_user(
 
 /* ---- choosing, and runs ------------------------------------------------ */
 
-/* What sessions_walk() hands from one record to the next. */
+/* sessions_walk() hands this from one record to the next. */
 struct choose {
 	struct predictor_snapshot *x;
 	uint32_t skip; /* records of former steps */

@@ -33,6 +33,7 @@ enum {
 	SESSION_BLOCK = 4096,   /* bytes */
 };
 
+/* An object that a session used: its first use, and what all uses needed. */
 struct session_use {
 	uint32_t object;
 	uint32_t blocks; /* of 4 KiB, read from its beginning on */
@@ -54,6 +55,7 @@ struct session_book {
 	uint32_t used_at; /* event of the last session's end */
 };
 
+/* An object of a plan. */
 struct session_step {
 	uint32_t object;
 	uint32_t blocks;

@@ -37,6 +37,7 @@ struct table {
 	size_t n; /* a power of two; 0: none */
 };
 
+/* While `old` has slots, keys may be in either array, but in one only. */
 struct keymap {
 	struct table now, old;
 	size_t moved; /* slots of the old one */

@@ -17,6 +17,7 @@ enum {
 	BURST_EVENTS = 1024,
 };
 
+/* Numbers of directories are indices of `dirs`. */
 struct names {
 	struct keymap *map, *below; /* by key; by parent and name */
 	struct dir *dirs;

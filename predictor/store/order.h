@@ -18,6 +18,7 @@ enum {
 	ORDER_PACKED = 8208 /* with it */
 };
 
+/* Blocks that were read together: the first one, and how many. */
 struct order_piece {
 	uint32_t at, length;
 };

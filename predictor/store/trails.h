@@ -27,6 +27,7 @@
 
 struct trails;
 
+/* A use that is to be appended. */
 struct trail_use {
 	uint32_t object;
 	uint32_t last;  /* its last place, TRAIL_NONE if it has none */

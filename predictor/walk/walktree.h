@@ -22,6 +22,7 @@ struct walktree;
 
 TAILQ_HEAD(walkdirs, walkdir);
 
+/* A directory as one credential sees it. */
 struct walkdir {
 	uint64_t key;  /* fh_key() */
 	uint32_t cred; /* caches_cred() */
