@@ -19,7 +19,7 @@ TESTS = [("hit-1m", "READ 1 MiB, hits"), ("hit-64k", "READ 64 KiB, hits"),
 NAMES = ("plain", "copying")
 AIM = 0.047
 COPIES = ("bytes_copied", "data_copied_bytes")
-# What the first pass over it brings in, not counted: misses.
+# The first pass over each brings so many bytes in; it is not counted: misses.
 PRIMED = {"hit-1m": 32 << 20, "hit-64k": 64 << 16, "hit-4k": 256 << 12}
 
 

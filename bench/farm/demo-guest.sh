@@ -66,13 +66,13 @@ show() {
 	machine_unmount "$LAB_WORK"
 }
 
-# What the daemon says of its farm, where it says something.
+# Prints the daemon's own words on its farm, where it has some.
 say_farm() {
 	forefetch --socket "$state/$1.sock" farm status 2>/dev/null |
 		sed 's/^/    /'
 }
 
-# What is in the engine, and what its administrator sees of one value.
+# Prints how much is in the engine, and one value as its administrator sees it.
 say_engine() {
 	local key
 	key=$(node_cli 6379 randomkey)

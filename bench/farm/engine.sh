@@ -109,7 +109,7 @@ engine_keep() {
 		mv "$engine_dir/none.rdb" "$engine_dir/$1.rdb"
 }
 
-# What each node was asked to keep until now, and how many keys it has.
+# Prints what each node was asked to keep until now, and how many keys it has.
 engine_filled() {
 	local port
 	for port in "${!node_pid[@]}"; do

@@ -103,7 +103,8 @@ def overhead(redis, count):
 
 
 def sizes(redis):
-    """What the server's allocator makes of values of the farm's sizes."""
+    """Prints how many bytes the server's allocator takes for values of the
+    farm's sizes."""
     for name, size in SIZES.items():
         redis.ask(b"FLUSHALL")
         before = redis.memory()

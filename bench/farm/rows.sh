@@ -39,7 +39,7 @@ fill() {
 	progress "$job: in the engine: $(engine_filled | tr '\n' ' ')"
 }
 
-# What was learned follows some seconds after what was fetched.
+# The daemon publishes what it learned some seconds after what it fetched.
 machine_publishes() { [ "$farm_known" = no ] || engine_settle 6; }
 
 # a: machine 1, which knows the job, and machine 2 with an empty disk, in turns;

@@ -186,7 +186,8 @@ def merge(done, link, arm, after=None, beside=None):
 
 
 def second_row(job, result, arm):
-    """What a second run, after a restart, fetched of the data of the first."""
+    """Makes the row of a second run, after a restart: how much of the data of
+    the first it fetched."""
     mine = [r for r in result["runs"] if r["arm"] == arm]
     first = [r for r in mine if r["kind"] == "train" and r["ok"]]
     again = [r for r in timed(result, arm) if r["ok"]]

@@ -102,8 +102,8 @@ def finish_run(run, counts):
             run["upstream_bytes_in"] += size - before[1]
             if name == "READ":
                 run["upstream_read_bytes"] = size - before[1]
-        # What was fetched in vain is known ten seconds later, when somebody
-        # asks: so these are of all runs before this one.
+        # The daemon knows ten seconds later what it fetched in vain, when
+        # somebody asks: so these are of all runs before this one.
         run["ahead_before"] = {
             k: (old or {}).get("counters", {}).get(k, 0)
             for k in ("prefetch_used", "prefetch_unused",

@@ -79,7 +79,7 @@ make_zstd() {
 		tar -xzf "${!v}" -C "$dir/x"
 		mv "$dir/x/package/deps/zstd/lib" "$dir/zstd/$v"
 		rm -rf "$dir/x"
-		# What is there for old formats, or assembler, is not built.
+		# Sources for old formats, or in assembler, are not built.
 		rm -rf "$dir/zstd/$v"/{legacy,deprecated,dll}
 	done
 	cp -r "$dir/zstd/old"/{common,decompress,*.h} "$dir/zstd/andrew"

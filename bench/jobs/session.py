@@ -40,7 +40,8 @@ def read(path):
 
 
 def login(tmp):
-    """What a login and the start of a desktop read of a home directory."""
+    """Reads of a home directory what a login and the start of a desktop
+    read."""
     made = hashlib.sha256()
     for name in (".profile", ".bashrc", ".inputrc", ".bash_history"):
         made.update(read(name))

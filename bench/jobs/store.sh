@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # the variables are of the script that sources this
 #
-# What bench/jobs/run, prepare and build-rclone share: the directory where
+# bench/jobs/run, prepare and build-rclone share these: the directory where
 # everything is kept that is fetched or built once, and the names in it.
 recipe=$here
 store=${FOREFETCH_JOBS:-${XDG_CACHE_HOME:-${HOME:-/tmp}/.cache}/forefetch/jobs}
@@ -43,7 +43,7 @@ tex_versions() {
 	dpkg-query -W texlive-binaries $tex_packages 2>/dev/null
 }
 
-# What is fetched of the set `more`: npm's and pip's versions are fixed.
+# Lists all that the set `more` fetches: npm's and pip's versions are fixed.
 more_fetched() {
 	echo "$more_versions" | paste -sd ' ' | tr -s '\t ' ' '
 	grep -v '^#' "$recipe/requirements-more.txt" | paste -sd ' '

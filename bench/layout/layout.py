@@ -45,7 +45,8 @@ def read(path, total):
 
 def fill(top):
     total = hashlib.sha256()
-    # What is read a moment after its file was first seen is not kept for long.
+    # The daemon does not keep for long what is read a moment after its file
+    # was first seen.
     for job in range(JOBS):
         for path in order(top, job):
             os.stat(path)

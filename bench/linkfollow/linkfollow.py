@@ -22,7 +22,7 @@ import time
 FILES, BYTES, IN_DIR = 1500, 65536, 50
 FACTOR, LONGER_S = 1.5, 1
 
-# What a phase says of the link: where it stands in a row of what forefetch
+# For each kind of phase: where its figure stands in a row of what forefetch
 # shows, its unit in the table, how soon it is to be followed, and which phases
 # have such an aim.  The round trip's share of a shorter route is too small.
 KINDS = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What can be run: experiments and their cells.
+"""The experiments that can be run, and their cells.
 
 A cell is one command, which prints or saves JSON:
   id       its name, also of its file
@@ -36,7 +36,7 @@ PAPER = "forward-1,forward-2,backward-1,backward-2,orthonormal-4," \
     "orthonormal-32,oblique-4,oblique-32,fft-256K,fft-512K"
 EVERY_PEER = "nfs4,fscache,sshfs,ganesha,rclone"
 
-# What the jobs of bench/jobs/run do, for those who read the report.
+# The jobs of bench/jobs/run in words, for those who read the report.
 JOBS = {
     "node": "node loads webpack, eslint, typescript and babel",
     "node-1": "node loads babel", "import-1": "python imports numpy",

@@ -131,8 +131,8 @@ def arm_row(record, job, arm, runs):
 
 
 def ahead(runs):
-    """What was fetched ahead in all timed runs but the last: how many objects
-    were wanted, how many were not, and their bytes a run."""
+    """Sums up what was fetched ahead in all timed runs but the last: how many
+    objects were wanted, how many were not, and their bytes a run."""
     runs = [r for r in runs if "ahead_before" in r]
     if len(runs) < 2:
         return {"used_objects": 0, "unused_objects": 0, "unused": None}

@@ -208,7 +208,7 @@ def sections_jobs(records, rows):
 
 
 def section_lei(rows):
-    """What the Tables 3, 4 and 5 of Lei and Duchamp have."""
+    """Makes the figures of Tables 3, 4 and 5 of Lei and Duchamp."""
     table = []
     for r in figures.pick(rows, experiment="leiduchamp",
                           arm=("first", "first-block")):

@@ -153,7 +153,8 @@ def have_tex():
     return bool(package("texlive-latex-recommended"))
 
 
-# What bench/jobs/prepare --set more wants beside the packages of `jobs`.
+# Whether there is all that bench/jobs/prepare --set more wants beside the
+# packages of `jobs`.
 def have_more():
     return all(map(shutil.which, ("ctags", "java", "perl")))
 
@@ -253,7 +254,7 @@ def wanted(record, key, args):
     """Is the cell of this record, or none, to be done?"""
     if record is None or args.fresh or record["key"] != key:
         return True
-    # What was missing then may be available now.
+    # A thing that was missing then may be available now.
     if record["outcome"] == "skipped":
         return True
     return args.again and not good(record)
@@ -351,7 +352,8 @@ def execute(argv, work, tell):
 
 
 class Progress:
-    """What is done, and how long the rest takes, from what was expected."""
+    """Says which cells are done, and how long the rest takes, from what was
+    expected."""
 
     def __init__(self, cells, say, verbose):
         self.cells, self.say, self.verbose = cells, say, verbose

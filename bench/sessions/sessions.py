@@ -30,7 +30,7 @@ PROFILE = """PATH=$HOME/bin:$HOME/.local/bin:$PATH
 BASHRC = """for f in ~/.config/bash/*.sh; do . "$f"; done
 [ ! -f ~/.bash_aliases ] || . ~/.bash_aliases
 """
-# What somebody's desktop, or the person, looks at after a login.
+# Somebody's desktop, or the person, looks at these after a login.
 TASKS = """ls -a ~
 cat ~/.config/common/*/*.conf | head -c 2000
 ls ~/Documents

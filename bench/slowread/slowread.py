@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What guest.sh does in the lab: files, a reader, a second user's listings."""
+"""guest.sh does this in the lab: files, a reader, a second user's listings."""
 import os
 import random
 import statistics

@@ -32,7 +32,7 @@ upset() {
 	esac
 }
 
-# What the daemon itself counts of its memory, as fields of JSON.
+# Prints the daemon's own count of its memory, as fields of JSON.
 own_count() {
 	forefetch --socket /run/forefetch/control.sock stats --json >"$state/stats"
 	python3 - "$state/stats" <<'END'
@@ -58,7 +58,7 @@ lab_umount
 lab_now; began=$LAB_NOW
 for ((round = 1; round <= SOAK_ROUNDS; round++)); do
 	upset $round
-	# What was changed on the server counts after attr_timeout.
+	# A change on the server counts after attr_timeout.
 	lab_nap 3.1
 	lab_mount_proxy || exit 1
 	lab_now; t0=$LAB_NOW

@@ -169,7 +169,7 @@ class TestEvents(WithTree):
 
 
 class TestOwn(WithTree):
-    """What the run wrote itself is no event."""
+    """A file that the run wrote itself is no event."""
 
     def test_made(self):
         self.assertEqual(self.events("""\

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the recipes share: a scratch directory, packages, changes, recording.
+"""All recipes share these: a scratch directory, packages, changes, recording.
 
     SCRATCH/cache       what was downloaded
     SCRATCH/root        the root that is watched; paths are relative to it
