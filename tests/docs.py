@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What the documents in DOCS name is there: tests, functions, constants, files.
+"""The tests, functions, constants and files that the documents in DOCS name are
+there.
 
 Names stand between backquotes. A test is `FILE: NAME`, and the names behind it
 are of the same file; a function is `name()`, a constant is in capitals. Where a

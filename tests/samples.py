@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a user is given to start from is right: the presets and the sample of the
-configuration, as they are and with all that is commented out there, and the
-version of the packages and what they are built with.
+"""The files that a user is given to start from are right: the presets and the
+sample of the configuration, as they are and with all that is commented out
+there, and the version of the packages and what they are built with.
 
     tests/samples.py FOREFETCHD
 """
@@ -16,7 +16,7 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def wrong_conf(daemon, name, text):
-    """What forefetchd says against this configuration, or None."""
+    """Returns forefetchd's words against this configuration, or None."""
     with tempfile.TemporaryDirectory(prefix="ff-samples.") as tmp:
         path = Path(tmp) / name
         # The directory of the cache is not what is tested.
@@ -46,7 +46,8 @@ def wrong_version():
 
 
 def wrong_depends():
-    """What a build needs is named twice: for people, and for the packages."""
+    """A package that a build needs is named twice: for people, and for the
+    packages."""
     section = re.search(r"(?ms)^\[build\]\n(.*?)^\[", (ROOT / "debian-packages").read_text())[1]
     depends = re.search(r"(?ms)^Build-Depends:(.*?)^\S", (ROOT / "debian/control").read_text())[1]
     # Every package may use the first, and the other is a name of pkgconf.
@@ -55,7 +56,7 @@ def wrong_depends():
     return "no " + ", ".join(sorted(missing)) if missing else None
 
 
-# What tells users to set something.
+# These files tell users to set something.
 TEXTS = ("proxy/*/*.c", "cli/*/*.c", "configs/*", "docs/*.[0-9]", "docs/*.md", "README.md")
 
 

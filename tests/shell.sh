@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# What shellcheck says of every shell script that git keeps: those that end in .sh or .bash,
+# Has shellcheck look at every shell script that git keeps: those that end in .sh or .bash,
 # and those that begin with the name of a shell. Its options are in .shellcheckrc.
 set -eu
 cd "$(dirname "$(readlink -f "$0")")/.."

@@ -13,7 +13,8 @@ GRACE_S = 30
 # Less is not worth a beginning.
 LEAST_S = 5
 SLICE_MAX_S = 300
-# What fails already has no more than this share of the time, so that new is found, too.
+# Parts that fail already get no more than this share of the time, so that new is found,
+# too.
 AGAIN_SHARE = 0.25
 # A part that had trouble so often, one time after the other, is left alone.
 VAIN_MAX = 3
@@ -124,14 +125,15 @@ class Campaign:
         return text + (", " + outcome.trouble if outcome.trouble else "")
 
     def note(self, part, record, outcome, cut):
-        """What the table says of a part without an outcome."""
+        """Notes for the table why a part had no outcome."""
         if not outcome.skip and not outcome.trouble:
             if not cut:
                 record["note"], self.vain[part.name] = "", 0
             return
         record["note"] = "skipped: " + outcome.skip if outcome.skip else \
             "no outcome: " + outcome.trouble
-        # What is skipped is but one kind of run, which does not come again.
+        # A part that is skipped is but one kind of run, which does not come
+        # again.
         self.vain[part.name] += bool(outcome.trouble)
         if outcome.trouble and self.vain[part.name] == VAIN_MAX:
             self.parts.remove(part)

@@ -29,9 +29,9 @@ class Stop:
 
 
 class Result:
-    """What became of one program. `cut`: its end is not its own doing, and then
-    `status` says nothing; `hung`: it took longer than its limit; `stopped`: a signal
-    to the campaign has cut it, which says nothing of how long it takes."""
+    """The end of one program. `cut`: its end is not its own doing, and then `status`
+    says nothing; `hung`: it took longer than its limit; `stopped`: a signal to the
+    campaign has cut it, which says nothing of how long it takes."""
 
     def __init__(self, status, out="", err="", seconds=0.0, cut=False, hung=False,
                  stopped=False):
@@ -70,8 +70,8 @@ class Child:
         return True
 
     def end(self):
-        """What the program has started may need longer than itself: the lab under
-        tests/e2e/run removes its images."""
+        """Waits for all that the program has started, which may need longer than
+        itself: the lab under tests/e2e/run removes its images."""
         self.signal(signal.SIGTERM)
         until = time.monotonic() + GRACE_S
         while self.process.poll() is None or self.signal(0):

@@ -105,7 +105,7 @@ class Lab(Runs):
 class Powercut(Lab):
     name, unit, weight = "powercut", "moments", 3
     expected_s = 120
-    # What share of the moments that are asked for is tried on each (powercut/test.sh).
+    # Of the moments that are asked for, each tries this share (powercut/test.sh).
     shares = {"ext4": 0.4, "btrfs": 0.1, "xfs": 0.05}
     moments = 100
     # For one of a recording.

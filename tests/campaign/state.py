@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a campaign keeps in its folder: how far each part is, and what was found.
+"""A campaign keeps in its folder how far each part is, and what was found.
 
 state.json is replaced whole, so that a kill leaves the old one or the new one. logs/ has
 what was last said, findings/ the outputs and inputs of what failed, corpus/ the fuzzers'.
@@ -12,7 +12,7 @@ import os
 import time
 
 FORMAT = "forefetch campaign 1"
-# What a campaign that was killed at its very beginning may leave.
+# A campaign that was killed at its very beginning may leave these.
 OURS = {"lock", "state.json.new"}
 PART = {"tried": 0, "seconds": 0.0, "slices": 0, "last": None, "note": "", "memory": {}}
 PART_TYPES = {"tried": int, "seconds": (int, float), "slices": int,
@@ -47,7 +47,7 @@ def finding_is_whole(f):
 
 
 def why_damaged(data):
-    """What is wrong with what a state file has, or nothing."""
+    """Says why the contents of a state file are wrong, or nothing."""
     if not isinstance(data, dict) or "format" not in data:
         return "it is no state of a campaign"
     if data["format"] != FORMAT:

@@ -45,7 +45,7 @@ def draw(state, parts):
         print("\n" + note)
     for part in parts:
         some = [f for f in state.data["findings"] if f["part"] == part.name]
-        # What still fails comes first.
+        # Findings that still fail come first.
         some.sort(key=lambda f: f["mended"] is not None)
         for f in some[:SHOWN_MAX]:
             draw_finding(f)

@@ -170,7 +170,8 @@ well_again() {	# KIND
 
 tried() { ctl drop >/dev/null; [ -z "$(problem)" ]; }
 
-# What is wrong is said when it is met, which may be in the middle of a job.
+# The daemon says what is wrong when it meets it, which may be in the middle of
+# a job.
 watch() { lab_poll 120 says "${said[$1]}" & watched=$!; }
 
 # Some bad sectors may be met by nobody.
@@ -202,7 +203,7 @@ during() {	# KIND
 at_start() {	# KIND
 	local kind=$1 pid
 	case $kind in
-	# What is kept need not be written again.
+	# Extents that are kept need not be written again.
 	full | cow) rm -rf /srv/bad/cache ;;
 	gone | error | readonly)
 		disk_free

@@ -3,9 +3,9 @@
 # hint     forefetch hint: from a pipe and arguments; odd names; the library
 # lab: --rtt 5ms --rate 10mbit --timeout 300
 #
-# What was hinted is read without a call to the server, in its order and without
-# more than was said; backpressure; who is refused what; LD_PRELOAD, whose
-# programs neither fail nor wait where there is no daemon.
+# Hinted bytes are read without a call to the server, in the order of the hints
+# and no more than they said; backpressure; who is refused what; LD_PRELOAD,
+# whose programs neither fail nor wait where there is no daemon.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 SOCK=/run/forefetch/control.sock

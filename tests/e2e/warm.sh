@@ -3,7 +3,7 @@
 # warm     forefetch warm: a tree over a slow link, again, without it, as others
 # lab: --rtt 40ms --rate 20mbit --timeout 900
 #
-# What was warmed is read without the server; a second walk takes few calls; a
+# Warmed files are read without the server; a second walk takes few calls; a
 # user gets what it may have and no more; bad paths are refused.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 

@@ -69,7 +69,7 @@ class ChangeCase(daemon.Case):
         return out - {".", ".."}
 
     def enter(self, fh=rpc.ROOT):
-        """What a client asks first."""
+        """Asks what a client asks first."""
         self.ok(rpc.GETATTR, opaque(fh))
         self.ok(rpc.PATHCONF, opaque(fh))
         self.ok(rpc.ACCESS, rpc.access_args(fh))

@@ -111,14 +111,15 @@ class Disk(daemon.Case):
         return self.ff.control("status")["caches"]["disk_problem"] or ""
 
     def check(self):
-        """What `forefetch status --check` says."""
+        """Returns the output of `forefetch status --check`."""
         return subprocess.run(
             [daemon.binary("forefetch"), "--socket", self.ff.socket, "status",
              "--check"], env=daemon.environment(), text=True,
             stdout=subprocess.PIPE).stdout
 
     def flush(self):
-        """What is broken is tried at once, and not in half a minute."""
+        """Has the daemon try at once whatever is broken, and not in half a
+        minute."""
         subprocess.run(
             [daemon.binary("forefetch"), "--socket", self.ff.socket, "drop"],
             env=daemon.environment(), stdout=subprocess.DEVNULL, check=True)

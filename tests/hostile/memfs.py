@@ -145,7 +145,7 @@ class MemServer(fakeserver.FakeServer):
             # By its name: a subclass may do it in another way.
             return getattr(self, fn.__name__)(call, call.reader())
         except Failed as e:
-            # What a failure brings: wcc_data of what was looked at.
+            # A failure brings this: wcc_data of what was looked at.
             out = b"".join(self.wcc(n, pre) for n, pre in self.pre)
             return u32(e.args[0]) + (out or tail)
 

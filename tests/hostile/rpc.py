@@ -240,7 +240,7 @@ def write_ok(count, committed=2, verf=b"verifier"):
 
 
 def pattern(offset, count):
-    """What every file holds at an offset, so that a mix-up shows."""
+    """The bytes that every file holds at an offset, so that a mix-up shows."""
     first = offset // 8
     words = range(first, (offset + count + 7) // 8)
     data = struct.pack(">%dQ" % len(words), *words)

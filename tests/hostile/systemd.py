@@ -40,7 +40,7 @@ def expand(name):
 
 
 def allowed(unit=UNIT):
-    """What SystemCallFilter= allows: systemd.exec(5)."""
+    """Returns the calls that SystemCallFilter= allows: systemd.exec(5)."""
     calls = expand("@default")
     with open(unit) as f:
         lines = re.findall(r"^SystemCallFilter=(~?)(.*)$", f.read(), re.M)

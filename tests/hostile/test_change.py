@@ -26,7 +26,8 @@ class Restarted(ChangeCase):
 
 
 class NeverHappened(Restarted):
-    """What the server did not do is not acknowledged, whatever lies there."""
+    """A change that the server did not do is not acknowledged, whatever lies
+    there."""
 
     def stays(self, proc, args, status):
         self.assertEqual(self.outcome(proc, args, self.up.ignore), status)
@@ -159,7 +160,8 @@ class Happened(Restarted):
 
 
     def untold(self, proc, args):
-        """What was made looks like what somebody else made meanwhile."""
+        """An object that was made looks like one that somebody else made
+        meanwhile."""
         self.assertEqual(
             self.outcome(proc, args, self.up.lose_reply), rpc.EXIST)
         self.assertEqual(self.counters(
@@ -196,7 +198,8 @@ class Happened(Restarted):
         self.spares(rpc.REMOVE, rpc.dirop("file"), "file", rpc.REG)
 
     def test_rename_spares_what_has_the_old_name_now(self):
-        """What was renamed has been removed since, and its number used."""
+        """The object that was renamed has been removed since, and its number
+        used."""
         self.lookup("file")
         self.up.lose_reply(rpc.RENAME)
         self.client.send(rpc.RENAME, rpc.rename_args("file", "target"))
@@ -388,7 +391,7 @@ class ClientGone(ChangeCase):
             rpc.MKDIR, rpc.mkdir_args("d"), xid=77)), 0)
 
     def test_client_that_comes_back_is_answered(self):
-        """What was dropped is a new call when it is repeated."""
+        """A call that was dropped is a new call when it is repeated."""
         self.leave(rpc.REMOVE, rpc.dirop("file"), self.up.ignore)
         self.refused()
         self.quiet(rpc.MKDIR)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was answered OK is there after kill -9, in each mode, and what the daemon
-kept on disk tells nothing older."""
+"""A change that was answered OK is there after kill -9, in each mode, and what
+the daemon kept on disk tells nothing older."""
 
 import daemon
 import rpc
@@ -43,7 +43,7 @@ class Killed(ChangeCase):
         self.client = self.connect()
 
     def all_of_it(self):
-        """What the proxy answers about all there could be."""
+        """Returns the proxy's answers about all there could be."""
         out = {"names": self.names(self.dir), "d": self.attr(self.dir)[1]}
         out["list"] = self.names(self.dir, plus=False)
         for name in ("file", "other", "sub", "new"):

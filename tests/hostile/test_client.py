@@ -11,7 +11,7 @@ from fakeserver import HOLD
 from rpc import opaque, record, u32, u64
 
 MIB = 1 << 20
-# What RFC 1813 wants at least, for each procedure with arguments.
+# RFC 1813 wants at least these arguments, for each procedure that has any.
 ARGS = {
     rpc.GETATTR: opaque(rpc.ROOT),
     rpc.SETATTR: rpc.setattr_args(),
@@ -145,7 +145,7 @@ class Calls(daemon.Case):
             rpc.WRITE, rpc.write_args(b"w" * MIB))), 0)
 
     def test_handle_of_no_bytes(self):
-        """What it means is the server's to say."""
+        """The server says what such a handle means."""
         self.up.script(rpc.GETATTR, lambda call: u32(10001)
                        if call.reader().opaque() == b"" else None)
         self.assertEqual(

@@ -269,7 +269,7 @@ class Hup(daemon.Case):
         self.bystander()
 
     def test_server_is_looked_up_again_afterwards(self):
-        """What the former configuration said is gone by then."""
+        """The answer under the former configuration is gone by then."""
         self.ff.top["log_level"] = "debug"
         self.ff.write_config()
         self.assertIn(": reloaded", self.ff.hup())
@@ -342,7 +342,7 @@ class Stop(daemon.Case):
         self.assertTrue(self.ff.lines("warn", "still in flight"))
 
     def test_while_the_state_is_looked_at(self):
-        """What became of a change is being looked at, at the end."""
+        """The daemon ends while it looks into what became of a change."""
         def effect(call):
             self.up.script(rpc.RMDIR, None)
             self.up.plausible(call)

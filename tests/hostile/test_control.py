@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What users may ask of the daemon: none is told what another does, and none
-can keep the others from asking, or fill the daemon's memory."""
+"""Users may ask the daemon for some things: none is told what another does,
+and none can keep the others from asking, or fill the daemon's memory."""
 import struct
 
 import daemon
@@ -51,7 +51,7 @@ class Asking(Users):
         poll(lambda: self.told(ALICE), "it is told of")
         self.assertIsNone(self.told(BOB))
         poll(lambda: self.told(0) == b"ready", "it is fetched")
-        # What comes of it tells of Bob now.
+        # All that comes of it tells of Bob now.
         for _ in range(2):
             self.client.nfs(rpc.ACCESS, rpc.access_args(fh(b"file")),
                             cred=cred(BOB))
@@ -172,7 +172,7 @@ class Asking(Users):
         return fields(fields(got[1])[1])[1]
 
     def test_who_leaves_in_the_middle(self):
-        """What was begun for it ends with it."""
+        """Work that was begun for a client ends with it."""
         self.learn(ALICE)
         for _ in range(20):
             for action in (LIST, EXPORT):

@@ -45,8 +45,8 @@ class Guarded(Creates):
         self.assertEqual(self.create(b"lock", GUARDED), rpc.EXIST)
 
     def test_client_that_forgets(self):
-        """What it asks for without a guard gets one; and it is refused no
-        more."""
+        """A file that it asks for without a guard gets one; and it is refused
+        no more."""
         self.up.make(b"lock", rpc.REG)
         self.assertEqual(self.create(b"lock", EXCLUSIVE), rpc.NOTSUPP)
         self.assertEqual(self.create(b"lock", UNCHECKED), rpc.EXIST)
@@ -65,7 +65,7 @@ class Guarded(Creates):
         self.assertEqual(self.modes(), [EXCLUSIVE, UNCHECKED, GUARDED])
 
     def test_each_connection(self):
-        """What one is like says nothing of another."""
+        """One connection's kind says nothing of another's."""
         self.assertEqual(self.create(b"a", EXCLUSIVE), rpc.NOTSUPP)
         self.assertEqual(self.create(b"a", UNCHECKED), 0)
         other = self.connect()

@@ -53,7 +53,7 @@ class Idle(daemon.Case):
 
 
 class Greedy(daemon.Case):
-    """What all clients may hold is bounded together."""
+    """All clients together may hold only so much."""
     settings = {"prefetch": "off", "consistency": "strict",
                 "daemon": {"memory_size": "64M"}}
     CLIENTS, CALLS, SIZE = 24, 40, 256 << 10
@@ -76,7 +76,7 @@ class Greedy(daemon.Case):
         return self.ff.control("status")["clients_bytes"]
 
     def settled(self):
-        """What they hold when nothing comes and goes any more."""
+        """Returns what they hold when nothing comes and goes any more."""
         last = None
         while last is None or last != len(self.up.seen(rpc.READ)):
             last = len(self.up.seen(rpc.READ))

@@ -85,7 +85,7 @@ class Hangs(Disk):
         self.get_all(self.client_of_file())
         self.assertEqual(self.ff.counter("data_late"), 1)
         self.assertEqual(len(self.ff.lines("does not answer")), 1)
-        # … and what came meanwhile is in memory.
+        # Data that came meanwhile is in memory.
         before = self.reads()
         self.get_all(client)
         self.assertEqual(self.reads(), before)
@@ -125,7 +125,7 @@ class Hangs(Disk):
 
 
 class Unreadable(Disk):
-    """What waits to be sent cannot be read any more."""
+    """Data that waits to be sent cannot be read any more."""
 
     def test_segment(self):
         client = self.client_of_file()
@@ -192,7 +192,7 @@ class Start(Disk):
         self.well_again()
 
     def test_full_disk(self):
-        """What is there is served."""
+        """Files that are there are served."""
         self.cached(self.client_of_file())
         self.ff.stop()
         self.fault("enospc")
@@ -266,7 +266,7 @@ class Detached(Disk):
 
 
 class OfAnotherServer(Disk):
-    """What the disk has is of the address that was configured before."""
+    """The disk has data of the address that was configured before."""
     FILES = 4200  # more than are forgotten at once
     AT_ONCE = 64
 

@@ -103,7 +103,7 @@ class CopyOnWrite(Disk):
             bytes([self.puts % 256]) * PIECE, FILE, offset))), 0)
 
     def traffic(self, client):
-        """What was read, written and changed is right."""
+        """Everything that is read, written and changed is right."""
         for _ in range(3):
             self.put(client)
             self.get_all(client)

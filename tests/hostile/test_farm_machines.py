@@ -112,8 +112,8 @@ class Machines(unittest.TestCase):
         self.assertLess(0, self.reads_alone().counter("farm_bytes"))
 
     def test_learned(self):
-        """What it learned of each user is there, though it ended right behind
-        its last call."""
+        """All that it learned of each user is there, though it ended right
+        behind its last call."""
         self.assertEqual(self.fill("on").get("t"), 2)
         ff = self.machine()
         client = self.start(ff, "on")

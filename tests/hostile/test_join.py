@@ -259,7 +259,7 @@ class Listing(Slow):
         self.assertEqual(self.ff.counter("prefetch_calls"), calls)
 
     def test_connection_is_lost(self):
-        """What was asked ahead is asked again, for who waits."""
+        """A call that was sent ahead is sent again, for who waits."""
         xid = self.ask(self.client, b"b")
         self.held = []
         self.hold.clear()
@@ -379,14 +379,14 @@ class Calls(Slow):
 
 
 class Strict(Calls):
-    """What was sent before a request came in does not answer it."""
+    """A call that was sent before a request came in does not answer it."""
     # Or the rest of a file would be asked for beside its beginning.
     settings = {"consistency": "strict", "prefetch": "first-block"}
     joins = False
 
 
 class Trail(Slow):
-    """What three runs did is asked for ahead in the fourth."""
+    """The daemon asks ahead, in the fourth run, for what three runs did."""
     # While the rate of the link is not known, a file comes in pieces.
     settings = {"attr_timeout": "300ms", "link": "wired"}
     names = (b"f0", b"f1", b"f2", b"f3", b"f4", b"f5")

@@ -310,7 +310,7 @@ class Killed(ResendCase):
         self.assertSameCall(self.up.wait(rpc.MKDIR, 3))
 
     def test_not_yet_sent(self):
-        """What the server never had is a new call."""
+        """A call that the server never had is a new call."""
         self.up.down()
         poll(lambda: self.ff.counter("upstream_connect_failures"), "refused")
         self.client.send(rpc.MKDIR, self.args, xid=77)

@@ -146,7 +146,7 @@ class Results(daemon.Case):
 
 
 class Streams(daemon.Case):
-    """What is no sequence of replies costs the connection; the call is
+    """Bytes that are no sequence of replies cost the connection; the call is
     repeated over a new one."""
     settings = {"connections": 1}
 
@@ -352,7 +352,7 @@ class Silence(daemon.Case):
 
 
 class PassedOn(daemon.Case):
-    """What the server says is what the client hears."""
+    """The client hears what the server says."""
 
     def setUp(self):
         super().setUp()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `forefetch status` and `stats` say is so."""
+"""`forefetch status` and `stats` tell the truth."""
 import json
 import os
 import shutil
@@ -279,7 +279,7 @@ class Rpcbind(Status):
         self.assertIn("NFSv4", text)
 
     def test_another_service(self):
-        """What listens at the port of NFS knows no NFS."""
+        """The program that listens at the port of NFS knows no NFS."""
         self.respond(111, rpcbind({(100003, 3): 2049, (100005, 3): 2049}))
         self.respond(2049, lambda head, r: rpc.accepted(
             head[0], rpc.PROG_UNAVAIL))
@@ -351,8 +351,8 @@ class Sections(Status):
 
 
 class Answers(unittest.TestCase):
-    """What forefetch says to answers that forefetchd of this release would
-    not give: of another release, without a part, or with bytes for the
+    """forefetch copes with answers that forefetchd of this release would not
+    give: of another release, without a part, or with bytes for the
     terminal."""
 
     def setUp(self):
@@ -373,7 +373,7 @@ class Answers(unittest.TestCase):
             conn.recv(1) # until it has read that
 
     def ask(self, result, *args, version=VERSION):
-        """What it prints where each request is answered so."""
+        """Returns what it prints where each request is answered so."""
         thread = threading.Thread(
             target=self.serve, args=(field(1, version) + result,))
         thread.start()

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What suites print, as lines of TEST, outcome, value and detail, separated by tabs.
+"""Puts the output of suites into lines of TEST, outcome, value and detail, separated
+by tabs.
 
     results.py pjdfstest | sqlite:RUN | git:SCRIPT   <OUTPUT
 

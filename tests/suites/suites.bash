@@ -211,7 +211,8 @@ suite_sqlite() {
 	done <<<"$sqlite_runs"
 }
 
-# What a program that knows nothing of the mount finds in the file on the server.
+# Prints what a program that knows nothing of the mount finds in the file on the
+# server.
 hash_of() {
 	remount ''
 	sqlite3 "$LAB_EXPORT/$side/${1##*/}" 'PRAGMA integrity_check' 2>&1 | head -n 1

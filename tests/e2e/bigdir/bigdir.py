@@ -52,7 +52,8 @@ def shrink(path, other):
             sys.exit("names from nowhere: %s" % sorted(extra)[:3])
         lists += 1
     t.join()
-    # What is gone must be gone from lists too, once attributes timed out.
+    # A file that is gone must be gone from lists too, once attributes timed
+    # out.
     end = time.time() + 70
     while set(os.listdir(path)) != stay:
         if time.time() > end:

@@ -60,7 +60,7 @@ class Run(Changes, Choices):
         return top
 
     def learn_access(self):
-        """What the server grants to whom under each mode: asked, since the
+        """Asks the server what it grants to whom under each mode, since the
         rules are the server's."""
         table = {}
         for kind, modes, proc in ((REG, FILE_MODES, rpc.CREATE),

@@ -39,7 +39,7 @@ class Change:
 
 
 class Changes:
-    """What can be changed, and the changing."""
+    """The changes that can be made, and the changing."""
 
     def found(self, obj, state, t):
         obj.chain.append(Event(t, False, state, "made"))
@@ -263,7 +263,7 @@ class Changes:
             raise Violation("%s: %d written" % (c.text, r["count"]))
         if c.new and c.new.fh is None:
             raise Violation(c.text + ": no handle came")
-        # What the reply itself says is of its own time, in every mode.
+        # The reply itself tells of its own time, in every mode.
         if c.new:
             self.judge.attr(c.new, r["attr"], (t_sent, t_reply), c.text,
                             bound=0)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is done next: queries and changes picked at random, and races that are
-made on purpose. A part of the class Run of consistency.py."""
+"""Chooses the next thing to do: queries and changes picked at random, and
+races that are made on purpose. A part of the class Run of consistency.py."""
 from consistency_changes import (BLOCKS, DEPTH_MAX, DIR_MODES, DIRS_MAX,
                                  FILE_MODES, FILES_MAX, NAMES, SIZES)
 from consistency_model import DIR, LNK, REG

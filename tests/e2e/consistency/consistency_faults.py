@@ -177,7 +177,7 @@ class Reorder(Right):
 
 
 class Absent(Fault):
-    """What was absent stays so until the own client makes it."""
+    """An absent name stays absent until the own client makes it."""
     procs = (rpc.LOOKUP,)
 
     def lifetime(self):

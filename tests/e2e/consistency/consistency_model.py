@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What was true when: the judge of consistency.py.
+"""The judge of consistency.py, which knows what was true when.
 
 Every object, and every name in a directory, has a chain of states.  A state
 begins with a change, whose effect on the server lies somewhere between `send`
@@ -69,7 +69,7 @@ class Window:
 # ---- contents ---------------------------------------------------------------
 
 def pattern(tag, offset, count):
-    """What write number `tag` puts there: every 8 bytes name it."""
+    """The bytes that write number `tag` puts there: every 8 bytes name it."""
     first, last = offset // PAGE, (offset + count - 1) // PAGE
     data = b"".join(struct.pack(">II", tag, page) * (PAGE // 8)
                     for page in range(first, last + 1))
@@ -137,7 +137,7 @@ class Obj:
         return event
 
     def bind(self, name, obj, t, own, what):
-        """What a name means from now on; None: it is absent."""
+        """Says which object a name means from now on; None: it is absent."""
         chain = self.names.setdefault(name, [])
         if not chain: # absent since ever
             first = Event(-INF, False, None, "absent")

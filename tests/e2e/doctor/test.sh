@@ -29,7 +29,7 @@ P
 restart() { lab_proxy_stop; lab_proxy_start; }
 is_up() { forefetch status --json | grep -q '"state":"up"'; }
 mounted() { lab_mount $at "$LAB_EXPORT" "$LAB_PROXY" "${1:-}"; }
-# What waits for the server may be given up.
+# Programs that wait for the server may be given up.
 gone() { umount -f -l "$LAB_PROXY" 2>/dev/null; true; }
 set_key() { lab_conf_set "$@"; restart; }
 

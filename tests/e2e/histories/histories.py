@@ -155,7 +155,7 @@ class Model:
         return out
 
 
-# What the model has no clear word for is not tried.
+# The model has no clear word for these errors, so no history tries for them.
 UNCLEAR = (errno.EINVAL, errno.EISDIR, errno.ENOTDIR)
 
 
@@ -179,7 +179,7 @@ def random_change(rng, n):
 # ---- a run ------------------------------------------------------------------
 
 class Wrong(Exception):
-    """What must not be."""
+    """Something is so that must not be."""
 
 
 def differences(want, is_, whom):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What histories.py works with: forefetchd, the server's side (Disk: an export of
-knfsd's; Memory: a server of our own), and a client: by raw calls (Raw) or by a
+"""histories.py works with these: forefetchd, the server's side (Disk: an export
+of knfsd's; Memory: a server of our own), and a client: by raw calls (Raw) or by a
 kernel mount (Mounted).
 
 A client has a method for each kind of change, by paths below its top; each
@@ -115,7 +115,7 @@ def os_tree(top):
 
 
 class Disk:
-    """What knfsd exports, seen without it."""
+    """The files that knfsd exports, seen without it."""
 
     def __init__(self, address, export):
         self.address, self.export = (address, 2049, 20048), export

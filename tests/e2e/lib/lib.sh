@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
-# What the end-to-end tests share. They run in the lab's guest, and have the
-# functions of bench/lab/guest-lib.sh, too.
+# All end-to-end tests share these functions. They run in the lab's guest, and
+# have the functions of bench/lab/guest-lib.sh, too.
 #
 #   ok NAME; fail NAME   print one line, count
 #   check NAME COMMAND...   ok when COMMAND succeeds; its output when it fails

@@ -215,7 +215,7 @@ check "a server with NFSv4 only" v4_only
 m 1 "NFSv4" "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 check "the server has NFSv3 again" v3_again
 check "nothing is left of all that" is_empty
-# What the daemon made for them it removes when they have left.
+# The daemon removes what it made for them when they have left.
 no_rests() {
 	! find "$LAB_CACHE/mount" $RUN /run/forefetch \
 		\( -name '*nosuch*' -o -name '*.9[89]' -o -name '*.9[89].drc' \) |

@@ -76,7 +76,7 @@ def free(path):
 
 
 def df(mount, export):
-    """What the mount says, and the server: once more, since that may be
+    """The mount and the server say the same: once more, since it may be
     written back in between."""
     def compare(when):
         for _ in range(2):

@@ -26,7 +26,7 @@ during() {
 	rm -rf /tmp/out /tmp/in.progress /tmp/out.progress
 	rm -rf "$LAB_PROXY/in"
 	lab_drop_caches
-	# What was copied before would come out of the cache at once.
+	# Files that were copied before would come out of the cache at once.
 	forefetch --socket /run/forefetch/control.sock drop >/dev/null
 	python3 "$E2E/outage/copy.py" /tmp/src "$LAB_PROXY/in" /tmp/in.progress & in=$!
 	python3 "$E2E/outage/copy.py" "$LAB_PROXY/src" /tmp/out /tmp/out.progress & out=$!

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2154 # the variables are of the script that sources this
 #
-# What a new user does who has nothing but README.md, and what goes wrong for one
+# A new user who has nothing but README.md does this, and this goes wrong for one
 # who is not careful. A command must stand in README word for word, so README
 # cannot tell of commands that do not work.
 #
@@ -118,7 +118,7 @@ add_page() {
 		sed -i "s/^#metrics_listen = off$/$page_on/" $root/etc/forefetch.conf &&
 		inside grep -qx "$page_on" /etc/forefetch.conf
 }
-# What stands below http://127.0.0.1:9899, in which $2 is.
+# Fetches what stands below http://127.0.0.1:9899; $2 has to be in it.
 fetch() {
 	python3 -c 'import sys, urllib.request as r
 sys.stdout.buffer.write(r.urlopen(sys.argv[1], timeout=20).read())' \

@@ -27,7 +27,7 @@ check "the sequence did its work" test "$(wc -l </tmp/direct.txt)" -gt 120
 if [ "$LAB_SERVER" = knfsd ]; then
 	check "ACLs were set" grep -q '^user:12345:r-x' /tmp/direct.acl
 fi
-# What was made on one side is seen on the other, the same.
+# A tree that was made on one side is seen on the other, the same.
 sums "$LAB_PROXY/posix-direct" >/tmp/cross.proxy
 sums "$LAB_DIRECT/posix-direct" >/tmp/cross.direct
 same "the direct side's tree, read through the proxy" \

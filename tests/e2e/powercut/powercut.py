@@ -24,7 +24,7 @@ import powercut_disk as disk
 import powercut_job as job
 import powercut_world as world_
 
-# What a disk writes whole, or not at all; the file systems rely on it.
+# A disk writes so much whole, or not at all; the file systems rely on it.
 BLOCK = 4096
 FLIP = bytes(i ^ 1 for i in range(256))
 SAID = ("set aside", "begun anew", "switched off", "refused")
@@ -64,7 +64,7 @@ class Check:
         self.counts, self.failed = counts, []
         with open(recording.base, "rb") as f:
             self.disk = bytearray(f.read())
-        # What is on the disk for good, and what may not be.
+        # The first is on the disk for good, the second may not be.
         self.firm, self.cached = bytearray(self.disk), disk.Cached()
         self.world = world_.World()
         self.world.load(begun)
@@ -129,7 +129,7 @@ class Check:
             self.fail(name, "\n  ".join(judge.wrong[:8]))
 
     def look(self):
-        """What is read has to be what the server has."""
+        """Reads all, which has to be what the server has."""
         judge = world_.Judge(self.world, self.daemon.port)
         judge.look()
         judge.bad = self.daemon.counter("data_bad")

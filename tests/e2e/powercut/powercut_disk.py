@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What powercut.py does to disks: a device that logs its writes, that log, and a
+"""powercut.py does this to disks: a device that logs its writes, that log, and a
 disk that is put back to a moment of it.
 
 The log is that of the kernel's dm-log-writes (log-writes.rst in its
@@ -164,8 +164,8 @@ def entries(path):
 # ---- replaying ----------------------------------------------------------------
 
 class Cached:
-    """What was written since a FLUSH. Those writes that are on the disk for good belong
-    to it as well: an earlier one must not come over them."""
+    """The writes since a FLUSH. Those that are on the disk for good belong to it as
+    well: an earlier one must not come over them."""
 
     def __init__(self):
         self.writes, self.count = [], 0 # the latter: of those that may be lost
@@ -178,7 +178,8 @@ class Cached:
         return [(offset, data) for offset, data, _ in self.writes]
 
     def some(self, rng):
-        """What a disk may have of them: some, but not all, in their order."""
+        """Those of them that a disk may have: some, but not all, in their
+        order."""
         loose = [n for n, write in enumerate(self.writes) if not write[2]]
         kept = set(rng.sample(loose, rng.randrange(1, len(loose))))
         return [(offset, data) for n, (offset, data, firm) in enumerate(self.writes)

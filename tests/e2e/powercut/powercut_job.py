@@ -172,7 +172,7 @@ def record(opt, seed, work):
     """Run the job; returns the recording, and a word of what was done."""
     recording = Recording(work)
     image, top = work + "/image", work + "/mounted"
-    # What one run leaves, all others fail for.
+    # All others fail for whatever one run leaves.
     with contextlib.ExitStack() as at_end:
         at_end.callback(os.remove, image)
         disk.make_image(image, opt.fs, IMAGE_MIB[opt.fs])

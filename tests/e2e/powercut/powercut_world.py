@@ -61,7 +61,7 @@ class World(memfs.MemServer):
         super().__init__()
 
     def up(self):
-        # What is cached belongs to this address.
+        # The cached data belongs to this address.
         self.port = SERVER_PORT
         super().up()
 
@@ -255,13 +255,15 @@ class Judge:
         self.wire.drain()
         self.link.close()
         self.served = sum(self.bytes.values())
-        # What the server was not asked for; it may have been for more.
+        # `cached`: bytes that the server was not asked for; it may have been
+        # asked for more.
         self.asked = self.world.asked
         self.cached = sum(max(0, n - self.world.read_bytes[fh])
                           for fh, n in self.bytes.items())
 
     def visit(self, path, node, nodes):
-        """What never changes is not asked for in every way."""
+        """Looks at an object; one that never changes is not asked for in every
+        way."""
         own = path.startswith("/own")
         self.listing(path, node)
         for name in ("a", "b", "e.txt", "d1", "d2") if own else ("none",):

@@ -83,7 +83,7 @@ class Client:
             yield name, rpc.READDIRPLUS, rpc.readdirplus_args(d)
 
     def job(self, link, who):
-        """What each call gave: status, rights, data, names."""
+        """Returns what each call gave: status, rights, data, names."""
         out = []
         for path, proc, body in self.asked():
             r = link.call(proc, body, WHO[who])[2]

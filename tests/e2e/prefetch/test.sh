@@ -24,7 +24,7 @@ proxy_restart() {	# [KEY=VALUE...]
 	lab_proxy_start && lab_mount_proxy
 }
 
-# What is learned stays, the data goes.
+# The daemon keeps what it learned, and loses the data.
 data_gone() {
 	lab_umount "$LAB_PROXY" && lab_proxy_stop &&
 		rm -rf "$LAB_CACHE/lab/data" && lab_proxy_start &&
@@ -34,7 +34,7 @@ data_gone() {
 # With its last mount go the client's pages, names and attributes.
 client_empty() { lab_umount "$LAB_PROXY" && lab_mount_proxy; }
 
-# What the direct mount shows now; without delay, since only that counts.
+# Notes what the direct mount shows now; without delay, since only that counts.
 expect() {
 	lab_umount "$LAB_FLOOR" &&
 		lab_mount floor "$LAB_EXPORT" "$LAB_FLOOR" || return 1

@@ -115,8 +115,9 @@ def no_atime(attr):
 
 
 def facts(r, fsinfo):
-    """What an answer gives away, without what may differ from call to call.
-    Attributes of the object or directory that was asked may be left out."""
+    """Returns what an answer gives away, without what may differ from call to
+    call. Attributes of the object or directory that was asked may be left
+    out."""
     out = {"st": r["st"]}
     for k, v in r.items():
         if k in ("attr", "dir"):

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# What the test `unit` runs under its systemd: restarts, kills and an upgrade of the
-# daemon while load.py writes, each followed by progress, then a poweroff.
-# Leaves a mark in $1 for each step.
+# The test `unit` runs this under its systemd: restarts, kills and an upgrade of the
+# daemon while load.py writes, each followed by progress, then a poweroff. Leaves a
+# mark in $1 for each step.
 marks=$1
 count() { cat "$marks/count" 2>/dev/null || echo 0; }
 

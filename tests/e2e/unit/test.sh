@@ -103,7 +103,8 @@ boot() {
 	booted=$!
 }
 
-# What a wait in vain needs to be understood; the rest would wait in vain, too.
+# Prints what somebody needs to understand a wait in vain; the rest would wait
+# in vain, too.
 give_up() {
 	echo "--- the log of the units:"
 	journalctl --root=$root --no-pager -n 60 2>&1

@@ -161,7 +161,7 @@ class Hints(Tree):
             call.reply(self.read(call))
 
     def reads(self):
-        """What was asked for: number of the file, offset, count."""
+        """Returns the READs that came: number of the file, offset, count."""
         out = []
         for call in self.up.seen(rpc.READ):
             r = call.reader()
@@ -220,7 +220,7 @@ class Hints(Tree):
         self.assertEqual(len(self.up.seen(rpc.READ)), before)
 
     def test_reader_passes(self):
-        """What is behind the reader is not asked for any more."""
+        """Bytes behind the reader are not asked for any more."""
         self.hold()
         s = self.stream()
         s.hints(*(hint(i, name(i), 0, 4096) for i in range(1, 101)))
@@ -327,7 +327,7 @@ class Hints(Tree):
                                  groups[:16])
 
     def test_grants_nothing(self):
-        """What was fetched for one is not another's."""
+        """Bytes that were fetched for one user are not another's."""
         s = self.stream()
         s.hints(hint(1, b"f001"))
         s.told(waiting=0, ahead=1)

@@ -122,7 +122,7 @@ class Secrets(Names):
         self.assertEqual(st, rpc.ACCES)
 
     def test_owner_then_reader(self):
-        """What came ahead for its owner is not told to others."""
+        """A file that came ahead for its owner is not told to others."""
         secret = self.file("secret.key", b"geheim" * 100, uid=OWNER,
                            mode=0o600)
         notes = self.file("notes.txt", b'see "secret.key"\n')

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is asked ahead of a reader inside a file: what follows if he goes on as
-he does, no more than that, and nothing where it is not wanted."""
+"""The daemon asks ahead of a reader inside a file: for what follows if he goes
+on as he does, for no more than that, and for nothing where it is not
+wanted."""
 import os
 import random
 import sys
@@ -169,8 +170,8 @@ class Bounded(Reader):
         self.assertGreater(min(self.ahead()), 960 - 66)
 
     def test_refused(self):
-        """What fails ahead fails once more when it is asked for, and no more
-        than that."""
+        """A piece that fails ahead fails once more when it is asked for, and
+        no more than that."""
         self.refuse = {990}
         self.read(range(1000, 990, -1))
         self.assertEqual(self.status_of(990), rpc.IO)

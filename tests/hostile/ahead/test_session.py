@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a user's former sessions used is asked for when the next one begins: by
-that user, for nobody else, and never in anyone's way."""
+"""The daemon asks for what a user's former sessions used when the next one
+begins: as that user, for nobody else, and never in anyone's way."""
 import os
 import shutil
 import sys

@@ -39,7 +39,7 @@ class Reloads:
             stderr=subprocess.PIPE, text=True, timeout=timeout)
 
     def reload(self, code=0):
-        """What changed: (server, setting): (kind, why)."""
+        """Reloads, and returns the changes: (server, setting): (kind, why)."""
         done = self.forefetch("reload", "--json")
         self.assertEqual(done.returncode, code, done.stdout + done.stderr +
                          self.ff.log())

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What forefetch was worth is kept: over restarts, and where the section of a
-server goes and comes back, as with the last umount and the next mount."""
+"""The daemon keeps what forefetch was worth: over restarts, and where the
+section of a server goes and comes back, as with the last umount and the next
+mount."""
 import os
 import sys
 import time

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What shells offer behind TAB: in bash, and in zsh and fish where they are."""
+"""Shells offer words behind TAB: in bash, and in zsh and fish where they
+are."""
 import os
 import pty
 import re

@@ -34,7 +34,7 @@ NAMES = [
     b"\"quoted' \\x1b \\\\ $(reboot) `x`",
     "plain \u00e4\u00f6\u65e5\u672c \U000e0001".encode(),
 ]
-# What no output may have but a newline at the end of its own lines.
+# No output may have these but a newline at the end of its own lines.
 BAD = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f%s\u2028\u2029]" % BIDI)
 EXPORT = b"/srv/\x1b[31m\xe2\x80\xae\xff"
 
@@ -94,7 +94,7 @@ class Escapes(Commands):
                       cred=rpc.auth_sys(uid=5000 + i, gid=5000))
 
     def raw(self, *args, stdin=b""):
-        """What the command writes, on both ways, and that it is harmless."""
+        """Runs the command; all that it writes, on both ways, is harmless."""
         done = subprocess.run(
             [daemon.binary("forefetch"), *args], input=stdin,
             env=self.env, stdout=subprocess.PIPE, stderr=subprocess.PIPE,

@@ -39,7 +39,7 @@ class Farm(unittest.TestCase):
         return done.returncode, done.stdout, done.stderr
 
     def check(self, text):
-        """What forefetchd says of a configuration with this section."""
+        """Returns forefetchd's words on a configuration with this section."""
         conf = os.path.join(self.dir, "f.conf")
         with open(conf, "w") as f:
             f.write("[forefetch]\ncache_dir = %s/cache\n[farm]\n%s\n" %
@@ -71,7 +71,7 @@ class Farm(unittest.TestCase):
         self.assertNotEqual(got["prefix"], other["prefix"])
 
     def test_errors(self):
-        """What is there stays; and each message says what to do."""
+        """A file that is there stays; and each message says what to do."""
         self.assertEqual(self.run_it("key", self.key)[0], 0)
         with open(self.key) as f:
             text = f.read()

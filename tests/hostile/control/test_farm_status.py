@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What is told of a farm: status, top, doctor, the page, Prometheus; and
-`forefetch farm` before a real redis-server."""
+"""Users are told of a farm by status, top, doctor, the page and Prometheus;
+and by `forefetch farm` before a real redis-server."""
 import json
 import os
 import re
@@ -134,7 +134,8 @@ class Engine(Case):
             return r.read().decode()
 
     def measured(self, line):
-        """What Prometheus is told is as old as it may be."""
+        """Waits for a line: Prometheus is told figures as old as they may
+        be."""
         daemon.poll(lambda: re.search("(?m)^%s$" % line, self.get("metrics")),
                     line)
 

@@ -105,7 +105,7 @@ class Halfway(Commands):
             self.ff.start()
 
     def test_daemon_ends(self):
-        """What was last heard of, and that no more was."""
+        """A command says what it last heard of, and that no more came."""
         self.up.script(rpc.READ, HOLD)
         for command, key in ("warm", "trees"), ("pin", "pins"):
             reads = len(self.up.seen(rpc.READ))

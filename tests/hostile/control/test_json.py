@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What --json prints, of every command: one value, units in the names, null
-for what is not there, and the members that the manual lists."""
+"""Every command's --json prints one value, units in the names, null for what
+is not there, and the members that the manual lists."""
 import json
 import os
 import re
@@ -39,7 +39,7 @@ class Json(Commands):
         for path, inner in walk(value):
             key = path[-1] if path else ""
             self.assertNotEqual(inner, "", path)
-            # What is counted has the names of the statistics.
+            # Counters and gauges have the names of the statistics.
             if "counters" in path or "gauges" in path:
                 continue
             self.assertTrue(RIGHT.search(key) or not WRONG.search(key), path)

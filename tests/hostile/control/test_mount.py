@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What `forefetch mount` says where the server does not let it mount a path:
-the reason, asked through the daemon, before the kernel is."""
+"""`forefetch mount` says why the server does not let it mount a path: it asks
+through the daemon, before the kernel is asked."""
 import os
 import subprocess
 import sys

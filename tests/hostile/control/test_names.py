@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What commands are called, and were; where a server may stand; texts of help;
-and what somebody hears who types something else."""
+"""Commands have their names, and had others; where a server may stand; texts
+of help; and what somebody hears who types something else."""
 import os
 import re
 import sys

@@ -22,7 +22,7 @@ UIDS = range(ALICE, ALICE + 20)
 
 class Places(Users):
     def root(self, *args):
-        """What root types."""
+        """Runs a command as root types it."""
         done = subprocess.run(
             [daemon.binary("forefetch"), "--socket", self.ff.socket, *args],
             env=daemon.environment(), stdout=subprocess.PIPE,
@@ -141,7 +141,7 @@ class Places(Users):
         self.assertLess(time.monotonic(), ends)
 
     def test_learning(self):
-        """What is learned of twenty users, and of root."""
+        """The daemon learns of twenty users, and of root."""
         for uid in (*UIDS, 0):
             for i in range(40):
                 self.client.nfs(rpc.LOOKUP, rpc.lookup_args(b"file%d" % i),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What long commands say while they work: a line on a terminal, with a share
-and what is left; why they wait; and that ^C ends them."""
+"""Long commands say how far they are while they work: a line on a terminal,
+with a share and what is left; why they wait; and that ^C ends them."""
 import fcntl
 import os
 import pty

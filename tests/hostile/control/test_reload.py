@@ -38,8 +38,8 @@ class Comes(Reload):
             rpc.GETATTR, opaque(rpc.ROOT))), 0)
 
     def test_never_reached(self):
-        """What was made for a server that never answered, as for a name that
-        was mistyped, goes with it."""
+        """All that was made for a server that never answered, as for a name
+        that was mistyped, goes with it."""
         port = fakeserver.free_port()
         path = self.put("typo", port, nfs_port=fakeserver.free_port(),
                         mount_port=fakeserver.free_port())
@@ -49,7 +49,7 @@ class Comes(Reload):
         os.unlink(path)
         self.assertEqual(self.kinds(), {("typo", ""): "removed"})
         poll(lambda: not any(map(os.path.lexists, made)), "all of it is gone")
-        # What was there before is not its own.
+        # A folder that was there before is not its own.
         os.mkdir(made[0], 0o700)
         self.put("typo", port, nfs_port=fakeserver.free_port())
         self.assertEqual(self.kinds(), {("typo", ""): "added"})
@@ -300,7 +300,7 @@ class Changes(Reload):
         self.works(self.ff.port)
 
     def test_another_address(self):
-        """What the former server's handles said is forgotten."""
+        """The daemon forgets what the former server's handles said."""
         inside = self.connect()
         self.assertEqual(rpc.status(inside.call(
             rpc.GETATTR, opaque(rpc.ROOT))), 0)

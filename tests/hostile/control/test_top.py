@@ -89,7 +89,7 @@ class Users(Top):
 
 
 def activity_of(ff, uid, names=False):
-    """What a user is told of the server."""
+    """Returns what a user is told of the server."""
     with being(uid):
         control = Control(ff)
     try:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What takes the daemon many turns to answer, while servers come, are replaced
-and leave: each answer is whole, and nobody's connection ends for it."""
+"""Some requests take the daemon many turns to answer, while servers come, are
+replaced and leave: each answer is whole, and nobody's connection ends for
+it."""
 import os
 import sys
 import threading

@@ -72,7 +72,7 @@ class Usage(Commands):
         json.loads(out)
 
     def shown(self, **env):
-        """What `status` shows on a terminal."""
+        """Returns what `status` shows on a terminal."""
         env = {**self.env, "TERM": "xterm", **env}
         pid, fd = pty.fork()
         if pid == 0:

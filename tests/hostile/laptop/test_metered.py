@@ -86,7 +86,7 @@ class Metered(daemon.Case):
             self.becomes(value in (YES, GUESS_YES))
         self.says(YES)
         self.becomes(True)
-        # What the configuration says goes before.
+        # The configuration goes before what the system says.
         self.ff.write_config(metered="no")
         self.ff.hup()
         self.assertFalse(self.is_metered())
@@ -216,8 +216,8 @@ class Metered(daemon.Case):
 
 
 class Warm(test_warm.Tree):
-    """What was asked for is fetched over a metered link, and waits for the
-    end of a pause."""
+    """Files that somebody asked for are fetched over a metered link, and wait
+    for the end of a pause."""
     settings = {"metered": "yes", "metered_budget": "0"}
 
     def walk(self, control, body=b""):

@@ -47,7 +47,8 @@ class Network(daemon.Case):
         self.assertEqual(self.ff.counter("upstream_disconnects"), 0)
 
     def test_another_way(self):
-        """… is a link of which nothing is known, until it has told."""
+        """Another way to the server is a link of which nothing is known, until
+        it has told."""
         self.source("127.0.0.7")
         poll(lambda: self.base() is None, "the link is forgotten")
         with self.connect() as c:

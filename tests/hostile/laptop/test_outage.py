@@ -86,8 +86,8 @@ class Outage(ResendCase):
         self.ff.counted("postcheck_repaired", 1)
 
     def test_other_connections_stay(self):
-        """What waits there is answered there: of another client, and of this
-        one."""
+        """Calls that wait there are answered there: of another client, and of
+        this one."""
         others = [self.connect() for _ in range(2)]
         self.away()
         self.client.send(rpc.MKDIR, CHANGE)

@@ -154,8 +154,8 @@ class Dns(Resolve):
         self.assertLess(time.monotonic() - begun, 3)
 
     def test_network_changes_meanwhile(self):
-        """What was asked over the old network is not waited for, and no
-        number of changes makes more than a few threads."""
+        """The daemon does not wait for names that it asked over the old
+        network, and no number of changes makes more than a few threads."""
         silent = self.nameserver("127.0.0.2")
         self.nameserver("127.0.0.3", "127.0.0.1")
         self.ask("127.0.0.2", 30)

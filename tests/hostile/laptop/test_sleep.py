@@ -94,7 +94,8 @@ class Sleep(daemon.Case):
         self.assertFalse(self.ff.control("status")["hold"]["paused"])
 
     def test_clock_that_is_set(self):
-        """… without a sleep breaks nothing; nor does a nap."""
+        """A clock that is set without a sleep breaks nothing; nor does a
+        nap."""
         c = self.connect()
         self.getattr(c)
         was = self.disconnects()

@@ -22,7 +22,7 @@ class Restart(daemon.Case):
         os.mkdir(runtime, 0o755)
         self.ff.env["RUNTIME_DIRECTORY"] = runtime
         self.ff.start()
-        # What a reload brought is kept, too.
+        # A configuration that a reload brought is kept, too.
         self.ff.write_config(attr_timeout="5s")
         self.assertRegex(self.ff.hup(), ": reloaded$")
         with open(self.ff.file) as f:

@@ -77,7 +77,8 @@ class Pending(Reload):
         self.refuses(STATE_DIRECTORY="%s/none:%s" % (self.ff.dir, self.state))
 
     def test_a_server_that_comes(self):
-        """What runs goes on; what runs may change; nothing new is served."""
+        """A server that runs goes on, and may change; nothing new is
+        served."""
         self.ff.start()
         self.leave()
         port = daemon.fakeserver.free_port()

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What a release before this one has left in cache_dir is used: caches, and what
-was learned. from-VERSION.tar.xz is such a folder; a release makes its own by
+"""The daemon uses what a release before this one has left in cache_dir: caches,
+and what was learned. from-VERSION.tar.xz is such a folder; a release makes its
+own by
 
     FF_MAKE=from-VERSION.tar.xz test_upgrade.py --build ITS_BUILD
 """

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-2.0-or-later
-"""What can be looked at over HTTP tells no secrets, obeys no other site, changes
-nothing, and holds up nobody's files."""
+"""The pages that can be looked at over HTTP tell no secrets, obey no other site,
+change nothing, and hold up nobody's files."""
 import http.client
 import json
 import os
