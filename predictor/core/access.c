@@ -32,7 +32,7 @@ uint8_t access_needs(enum predictor_kind kind)
 	return needs[kind];
 }
 
-/* Such a READ cannot be the one that opens the file. */
+/* A READ further on in the file belongs to the access that began it. */
 static bool is_inner_read(const struct predictor_obs *o)
 {
 	return o->kind == PREDICTOR_READ && o->offset_bytes > 0;
