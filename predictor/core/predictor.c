@@ -62,7 +62,7 @@ struct graph *arena_graph(size_t budget_bytes)
 /*
  * Who gets which share of the budget, divided by what one element takes. An
  * object has 48 bytes and an entry of three maps; an entry of a trail has 8,
- * and up to 16 in the index; a node of the graph has 128. Maps and arenas grow
+ * and up to 16 in the index; a node of the graph has 124. Maps and arenas grow
  * by doubling, so they may be half empty.
  *
  *	trails 9/20     objects 1/4    graph 1/5    streams 1/8, when needed

@@ -78,7 +78,7 @@ struct cand {
 	uint32_t told_at; /* event */
 };
 
-/* A stream: whose it is, where it was, and what is expected of it; some 32 KiB.
+/* A stream: whose it is, where it was, and what is expected of it; some 28 KiB.
  */
 struct stream {
 	/* Members that choosing a stream reads come first, in two cache lines.
