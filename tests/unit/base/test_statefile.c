@@ -39,9 +39,8 @@ static void assert_holds(const struct place *p, const char *text)
 
 FIXTURE(struct place, setup, teardown);
 
-TEST(test_replaces)
+TEST(test_replaces, const struct place *p)
 {
-	const struct place *p = *state;
 	struct stat st;
 
 	assert_int_equal(statefile_write(p->path, "first", 5), 0);
@@ -52,9 +51,8 @@ TEST(test_replaces)
 	assert_int_not_equal(access(p->tmp, F_OK), 0);
 }
 
-TEST(test_parts)
+TEST(test_parts, const struct place *p)
 {
-	const struct place *p = *state;
 	struct statefile f;
 
 	assert_int_equal(statefile_write(p->path, "old", 3), 0);
@@ -69,9 +67,8 @@ TEST(test_parts)
 	assert_holds(p, "one two");
 }
 
-TEST(test_abandoned)
+TEST(test_abandoned, const struct place *p)
 {
-	const struct place *p = *state;
 	struct statefile f;
 
 	assert_int_equal(statefile_write(p->path, "old", 3), 0);
@@ -83,9 +80,8 @@ TEST(test_abandoned)
 }
 
 /* What a killed daemon left half written is written over. */
-TEST(test_left_over)
+TEST(test_left_over, const struct place *p)
 {
-	const struct place *p = *state;
 	struct statefile f;
 
 	assert_int_equal(statefile_begin(&f, p->path), 0);
@@ -95,9 +91,8 @@ TEST(test_left_over)
 	assert_holds(p, "new");
 }
 
-TEST(test_fails)
+TEST(test_fails, const struct place *p)
 {
-	const struct place *p = *state;
 	char long_path[5000];
 
 	memset(long_path, 'a', sizeof(long_path) - 1);
@@ -113,10 +108,8 @@ TEST(test_fails)
 }
 
 /* A symbolic link is not followed to a file of somebody else. */
-TEST(test_link)
+TEST(test_link, const struct place *p)
 {
-	const struct place *p = *state;
-
 	assert_int_equal(symlink("/etc/passwd", p->tmp), 0);
 	assert_int_equal(statefile_write(p->path, "x", 1), -ELOOP);
 	assert_int_equal(unlink(p->tmp), 0);
@@ -124,9 +117,8 @@ TEST(test_link)
 
 /* A directory that may be written and not read: the file is in place, so it is
  * no error that the directory cannot be synced. */
-TEST(test_unreadable_dir)
+TEST(test_unreadable_dir, const struct place *p)
 {
-	const struct place *p = *state;
 	bool root = geteuid() == 0;
 
 	assert_int_equal(chmod(p->dir, 0300), 0);

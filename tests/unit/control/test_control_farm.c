@@ -135,9 +135,8 @@ FIXTURE(struct farm_fixture, set_up, tear_down);
 
 /* ---- status ------------------------------------------------------------- */
 
-TEST(test_status)
+TEST(test_status, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	ENDS_BY(arena_clear) struct arena a = {0};
 	Forefetch__FarmStatus *st = control_farm_status(&a, fx->farm);
 	char prefix[32];
@@ -160,9 +159,8 @@ TEST(test_status)
 }
 
 /* What happens to the engine shows, and so do questions. */
-TEST(test_counters)
+TEST(test_counters, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	struct arena a = {0};
 	Forefetch__FarmStatus *st;
 
@@ -188,9 +186,8 @@ TEST(test_counters)
 	fx->fake = fake_new(fx->base);
 }
 
-TEST(test_off)
+TEST(test_off, struct farm_fixture *fx)
 {
-	struct farm_fixture *fx = *state;
 	ENDS_BY(arena_clear) struct arena a = {0};
 	Forefetch__FarmStatus *st =
 	    control_farm_off(&a, &fx->config, "no such key");

@@ -129,10 +129,9 @@ TEST(test_paths)
 	assert_true(exportpath_below_ok(name + 1));
 }
 
-TEST(test_explain)
+TEST(test_explain, struct fixture *fx)
 {
 	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;
-	struct fixture *fx = *state;
 	Forefetch__Place p = place("x");
 	Forefetch__Response *res;
 	int fd = client(fx);

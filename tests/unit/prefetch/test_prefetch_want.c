@@ -243,9 +243,8 @@ TEST(test_tail_of_what_was_left, struct world *w)
 }
 
 /* What found no room comes first when there is some. */
-TEST(test_back_to_head)
+TEST(test_back_to_head, struct world *w)
 {
-	struct world *w = *state;
 	struct want *first;
 
 	add(w, 10, 1);
@@ -418,9 +417,8 @@ TEST(test_drop_range, struct world *w)
 }
 
 /* What is hardly likely is not worth its bytes. */
-TEST(test_range_unlikely)
+TEST(test_range_unlikely, struct world *w)
 {
-	struct world *w = *state;
 	struct want_range r = {
 	    .object = 10, .count_bytes = 1 << 20, .p = 0.01f, .lead = 1};
 
@@ -506,9 +504,8 @@ TEST(test_ripen_in_order, struct world *w)
 	assert_next(w, 10);
 }
 
-TEST(test_drop_delayed)
+TEST(test_drop_delayed, struct world *w)
 {
-	struct world *w = *state;
 	struct want *want = add(w, 10, 1);
 
 	assert_ptr_equal(queue_next(w->pf.queue), want);
@@ -539,9 +536,8 @@ static struct want *watching(struct world *w, uint64_t object, unsigned n)
 	return want;
 }
 
-TEST(test_watch)
+TEST(test_watch, struct world *w)
 {
-	struct world *w = *state;
 	struct fetch_about none = about(5);
 	struct want *want;
 
@@ -562,9 +558,8 @@ TEST(test_watch)
 }
 
 /* More calls than it can watch; and its watches serve again. */
-TEST(test_watch_many)
+TEST(test_watch_many, struct world *w)
 {
-	struct world *w = *state;
 	struct fetch_about next = about(WANT_WATCHES);
 	struct want *want;
 

@@ -71,9 +71,8 @@ static const struct source_ops next = {.open = next_open,
 
 FIXTURE(struct source_world, setup, teardown);
 
-TEST(test_hears)
+TEST(test_hears, struct source_world *s)
 {
-	struct source_world *s = *state;
 	struct passed p = {
 	    .obs = {.kind = PREDICTOR_READ, .object = FILE_A}, .cred = s->cred};
 	struct want *w;
@@ -95,9 +94,8 @@ TEST(test_hears)
 }
 
 /* One that is not worth a call is noted, and not wanted. */
-TEST(test_unlikely)
+TEST(test_unlikely, struct source_world *s)
 {
-	struct source_world *s = *state;
 	struct prediction pred = {.object = FILE_B,
 	    .p = 0.001f,
 	    .lead = 1,

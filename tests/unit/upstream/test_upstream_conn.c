@@ -65,9 +65,8 @@ TEST(test_closed_by_the_server, struct world *w)
 	assert_int_equal(w->nconns, 3);
 }
 
-TEST(test_lazy)
+TEST(test_lazy, struct world *w)
 {
-	struct world *w = *state;
 	struct upstream_status st;
 	struct call c = {0};
 
