@@ -22,7 +22,7 @@ struct machine {
 static struct machine machine_open(size_t budget_bytes)
 {
 	struct predictor_options opt = {.budget_bytes = budget_bytes};
-	struct machine m = {.p = predictor_new(&opt)};
+	struct machine m = {.p = AFTER(predictor_free, predictor_new(&opt))};
 
 	assert_non_null(m.p);
 	return m;
@@ -54,7 +54,8 @@ static void learn(struct machine *m, uint64_t uid, uint64_t dir, uint64_t first)
 /* Trees of `files` files, which nobody else has. */
 static void *made_file(uint64_t dir, unsigned files, size_t *len)
 {
-	struct machine m = machine_open(16 << 20);
+	const struct predictor_options opt = {.budget_bytes = 16 << 20};
+	struct machine m = {.p = predictor_new(&opt)};
 	void *data;
 
 	for (unsigned i = 0; i < files; i += RUN)
@@ -112,8 +113,6 @@ TEST(test_steps)
 	assert_int_equal(predictor_import_trees(whole.p, THEM, data, len), 0);
 	assert_int_equal(trees(&m, THEM), trees(&whole, THEM));
 	assert_int_equal(trees(&m, THEM), 1200 / RUN);
-	predictor_free(m.p);
-	predictor_free(whole.p);
 }
 
 /* The arenas are so small that what was added is given up again. */
@@ -134,7 +133,6 @@ TEST(test_steps_when_full)
 		predictor_import_free(x);
 	}
 	assert_true(trees(&m, US) > 0);
-	predictor_free(m.p);
 }
 
 TEST(test_cleared_meanwhile)
@@ -156,7 +154,6 @@ TEST(test_cleared_meanwhile)
 	x = predictor_import_new(data, len);
 	assert_false(predictor_import_step(x, m.p, OTHERS, 4));
 	predictor_import_free(x);
-	predictor_free(m.p);
 }
 
 /* The file with `n` more fields, of a byte each and with a number that nobody
@@ -199,7 +196,6 @@ TEST(test_fields_without_number)
 	assert_int_equal(trees(&m, THEM), 0);
 	assert_int_equal(bring_fields(&m, false, 1000), 0);
 	assert_int_equal(trees(&m, THEM), 1);
-	predictor_free(m.p);
 }
 
 /* One uid's files, however many they are, leave to others what they have. */
@@ -228,7 +224,6 @@ TEST(test_share_of_a_uid)
 	assert_int_equal(bring(&m, THEM, 99, 800), -EFBIG);
 	assert_int_equal(predictor_clear_uid(m.p, THEM), 0);
 	assert_int_equal(bring(&m, THEM, 99, 800), 0);
-	predictor_free(m.p);
 }
 
 /* Objects that are known bring nothing; what was used long ago is gone. */
@@ -242,5 +237,4 @@ TEST(test_share_ends)
 	for (unsigned i = 0; i < 2000; i++)
 		learn(&m, US, 7, i % 20 * RUN);
 	assert_int_equal(bring(&m, THEM, 71, 800), 0);
-	predictor_free(m.p);
 }

@@ -274,7 +274,7 @@ TEST(test_walls)
 	desk_work(a, OTHER, 40);
 	desk_leave(a);
 	desk_work(a, OTHER, 40);
-	data = packed(a->p, ALICE, &len);
+	data = AFTER(free, packed(a->p, ALICE, &len));
 	assert_of_alice(data, len);
 	assert_int_equal(predictor_merge_user(b->p, BOB, data, len), 0);
 	assert_int_equal(b->p->wall.n, 0);
@@ -282,15 +282,13 @@ TEST(test_walls)
 	assert_int_equal(predictor_merge_user(b->p, ALICE, data, len), 0);
 	b->uid = BOB;
 	assert_false(foretells(b, FIRST, FIRST + 1));
-	free(data);
 	/* Nor does Alice, of a file that has both. */
 	b = desk_new();
-	data = predictor_export(a->p, &len);
+	data = AFTER(free, predictor_export(a->p, &len));
 	assert_int_equal(predictor_merge_user(b->p, ALICE, data, len), 0);
 	assert_int_equal(uses_of(b->p, FIRST), 3);
 	assert_int_equal(objects_find(b->p->objects, OTHER), OBJECT_NONE);
 	assert_int_equal(wall_find(&b->p->wall, BOB), 0);
-	free(data);
 	assert_null(predictor_snapshot_user(b->p, BOB));
 	assert_int_equal(errno, ENOENT);
 }
@@ -421,7 +419,7 @@ TEST(test_damaged)
 {
 	struct desk *a = desk_taught(FIRST, 20), *b = desk_new();
 	size_t len;
-	unsigned char *data = packed(a->p, ALICE, &len);
+	unsigned char *data = AFTER(free, packed(a->p, ALICE, &len));
 	struct persist_header h;
 
 	for (size_t cut = 0; cut < len; cut++) {
@@ -443,11 +441,9 @@ TEST(test_damaged)
 	memcpy(data, &h, sizeof(h));
 	assert_int_equal(
 	    predictor_merge_user(b->p, ALICE, data, len), -EPROTONOSUPPORT);
-	free(data);
-	data = predictor_export_trees(a->p, ALICE, &len);
+	data = AFTER(free, predictor_export_trees(a->p, ALICE, &len));
 	assert_int_equal(
 	    predictor_merge_user(b->p, ALICE, data, len), -EBADMSG);
-	free(data);
 	assert_int_equal(objects_count(b->p->objects), 0);
 }
 

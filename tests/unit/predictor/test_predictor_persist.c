@@ -76,17 +76,15 @@ TEST(test_round_trip)
 {
 	struct predictor *p = predictor_taught(100, 30), *q = predictor_make();
 	size_t len, again_len;
-	void *data = predictor_export(p, &len), *again;
+	void *data = AFTER(free, predictor_export(p, &len)), *again;
 
 	assert_non_null(data);
 	assert_int_equal(predictor_import(q, data, len), 0);
 	assert_int_equal(count_objects(q), 30);
-	again = predictor_export(q, &again_len);
+	again = AFTER(free, predictor_export(q, &again_len));
 	assert_int_equal(len, again_len);
 	assert_memory_equal(data, again, len);
 	assert_true(foretells(q, 100, 103));
-	free(again);
-	free(data);
 }
 
 TEST(test_merge_and_clear)
@@ -157,9 +155,8 @@ TEST(test_file)
 
 	snprintf(path, sizeof(path), "%s/trees", unittest_folder());
 	assert_int_equal(predictor_load(q, path, err), -ENOENT);
-	data = predictor_export(p, &len);
+	data = AFTER(free, predictor_export(p, &len));
 	write_file(path, data, len);
-	free(data);
 	assert_int_equal(predictor_load(q, path, err), 0);
 	assert_int_equal(count_objects(q), 10);
 

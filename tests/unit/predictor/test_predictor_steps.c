@@ -146,17 +146,15 @@ TEST(test_snapshot_same, struct world *w)
 {
 	struct predictor_snapshot *x;
 	size_t len, again_len;
-	void *data = predictor_export(w->p, &len), *again;
+	void *data = AFTER(free, predictor_export(w->p, &len)), *again;
 
 	x = predictor_snapshot_new(w->p);
 	while (!predictor_snapshot_step(x, 1))
 		;
-	again = predictor_snapshot_pack(x, &again_len);
+	again = AFTER(free, predictor_snapshot_pack(x, &again_len));
 	assert_int_equal(len, again_len);
 	assert_memory_equal(data, again, len);
 	predictor_snapshot_free(x);
-	free(data);
-	free(again);
 }
 
 TEST(test_cleared, struct world *w)

@@ -315,7 +315,7 @@ TEST(test_portable_uid)
 	machine_run(&b, 5);
 	assert_null(predictor_export_trees(a.p, 30, &len));
 	assert_int_equal(errno, ENOENT);
-	data = predictor_export_trees(a.p, 10, &len);
+	data = AFTER(free, predictor_export_trees(a.p, 10, &len));
 	assert_int_equal(predictor_import_trees(q, TREES_ALL, data, len), 0);
 	assert_int_equal(predictor_trees(q, TREES_ALL, t, 8), 2);
 	assert_int_equal(t[0].uid, 10);
@@ -326,14 +326,12 @@ TEST(test_portable_uid)
 	assert_int_equal(again.objects, st.objects);
 	assert_int_equal(predictor_trees(q, 10, t, 8), 2);
 	assert_int_equal(t[0].uses, 4);
-	free(data);
 	/* Where it came from nothing of it was touched. */
-	data = predictor_export_trees(a.p, TREES_ALL, &len);
+	data = AFTER(free, predictor_export_trees(a.p, TREES_ALL, &len));
 	assert_int_equal(predictor_import_trees(a.p, 20, data, len), 0);
 	assert_int_equal(predictor_trees(a.p, 10, t, 8), 2);
 	assert_int_equal(t[0].uses, 2);
 	assert_int_equal(predictor_trees(a.p, 20, t, 8), 1 + 3);
-	free(data);
 }
 
 TEST(test_refused)
@@ -344,10 +342,9 @@ TEST(test_refused)
 	char *data;
 
 	machine_shell(&m);
-	data = predictor_export(m.p, &len);
+	data = AFTER(free, predictor_export(m.p, &len));
 	assert_int_equal(predictor_import_trees(q, 10, data, len), -EINVAL);
-	free(data);
-	data = predictor_export_trees(m.p, 10, &len);
+	data = AFTER(free, predictor_export_trees(m.p, 10, &len));
 	for (size_t cut = 0; cut < len; cut++)
 		assert_int_equal(
 		    predictor_import_trees(q, 10, data, cut), -EBADMSG);
@@ -360,7 +357,6 @@ TEST(test_refused)
 	/* As the daemon's own file it is no danger. */
 	assert_int_equal(predictor_import(q, data, len), 0);
 	assert_int_equal(predictor_trees(q, 10, NULL, 0), 2);
-	free(data);
 }
 
 /* One uid is not to fill the memory of all. */

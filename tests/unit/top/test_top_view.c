@@ -84,6 +84,13 @@ static struct top_page *drawn(
 	return p;
 }
 
+/* It is there until the test is over. */
+static struct top_page *page(
+    const struct top_model *m, struct top_look look, int columns, int rows)
+{
+	return AFTER(top_page_free, drawn(m, look, columns, rows));
+}
+
 static void fill(struct top_model *m, const struct saying *what)
 {
 	struct saying first = *what;
@@ -140,16 +147,14 @@ TEST(test_away)
 
 	draw_all(&m);
 	top_model_update(&m, NULL);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "forefetchd is away: out of memory"));
-	top_page_free(p);
 	draw_all(&m);
 	fill(&m, &what);
 	top_model_update(&m, NULL);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "forefetchd is away"));
 	assert_true(has(p, "nas0"));
-	top_page_free(p);
 }
 
 /* What matters is there on a screen of ordinary size. */
@@ -166,17 +171,15 @@ TEST(test_ordinary)
 	struct top_page *p;
 
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		if (!has(p, words[i]))
 			fail_msg("%s is not on it", words[i]);
-	top_page_free(p);
 	/* On a small one, how it goes and who waits. */
-	p = drawn(&m, look, 40, 10);
+	p = page(&m, look, 40, 10);
 	assert_true(has(p, "nas0"));
 	assert_true(has(p, "1000"));
 	assert_true(has(p, "WAITS s/s"));
-	top_page_free(p);
 }
 
 /* One among many that were not worth a call is seen. */
@@ -189,13 +192,11 @@ TEST(test_what_was_fetched_is_seen)
 	struct top_page *p;
 
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, " used    "));
-	top_page_free(p);
 	/* And on a narrow page, why somebody waits. */
-	p = drawn(&m, look, 40, 24);
+	p = page(&m, look, 40, 24);
 	assert_true(has(p, "confirmed by s"));
-	top_page_free(p);
 }
 
 /* Where UTF-8 is not wanted, there is none, whatever is shown. */
@@ -213,14 +214,13 @@ TEST(test_plain)
 		struct top_page *p;
 
 		fill(&m, &what);
-		p = drawn(&m, look, 160, 30);
+		p = page(&m, look, 160, 30);
 		for (int k = 0; k < top_page_rows(p); k++) {
 			FREED char *row = top_page_row(p, k);
 
 			for (const char *s = row; *s; s++)
 				assert_true(*s >= 0x20 && *s < 0x7f);
 		}
-		top_page_free(p);
 	}
 	setlocale(LC_CTYPE, "C.UTF-8");
 }
@@ -234,10 +234,9 @@ TEST(test_down)
 
 	what.name = "refused";
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "connecting 1 h 2 min"));
 	assert_true(has(p, "refused0: refused"));
-	top_page_free(p);
 }
 
 TEST(test_farm)
@@ -248,15 +247,13 @@ TEST(test_farm)
 	struct top_page *p;
 
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_false(has(p, "farm"));
-	top_page_free(p);
 	what.farm = true;
 	what.uptime_ms += 1000;
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "farm full"));
-	top_page_free(p);
 }
 
 /* Of more servers than there is room for it says how many there are. */
@@ -269,20 +266,17 @@ TEST(test_many_servers)
 	struct top_page *p;
 
 	fill(&m, &what);
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "more"));
 	assert_true(has(p, "Who waits"));
-	top_page_free(p);
 	look.server = 99;
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "nas99"));
 	assert_false(has(p, "nas98"));
-	top_page_free(p);
 	/* It is gone since it was chosen. */
 	look.server = 1000;
-	p = drawn(&m, look, 80, 24);
+	p = page(&m, look, 80, 24);
 	assert_true(has(p, "nas0"));
-	top_page_free(p);
 }
 
 /* ---- the parts -------------------------------------------------------- */
@@ -304,12 +298,10 @@ TEST(test_clean)
 	assert_clean("\xc2\x9b", "\\xc2\\x9b");
 	assert_clean("\xe2\x80\xae", "\\xe2\\x80\\xae");
 	assert_clean("\xe6\x96\x87", "\xe6\x96\x87");
-	text = ctl_text_clean("a\0b", 3);
+	text = AFTER(free, ctl_text_clean("a\0b", 3));
 	assert_string_equal(text, "a\\x00b");
-	free(text);
-	text = ctl_text_clean(NULL, 0);
+	text = AFTER(free, ctl_text_clean(NULL, 0));
 	assert_string_equal(text, "");
-	free(text);
 }
 
 TEST(test_put)
@@ -318,16 +310,14 @@ TEST(test_put)
 	char *row;
 
 	assert_int_equal(top_page_put(p, 0, 0, 6, TOP_PLAIN, "abcdefgh"), 6);
-	row = top_page_row(p, 0);
+	row = AFTER(free, top_page_row(p, 0));
 	assert_string_equal(row, "abcde…");
-	free(row);
 	/* Half a wide character does not fit. */
 	assert_int_equal(top_page_put(p, 1, 0, 4, TOP_PLAIN,
 			     "\xe6\x96\x87\xe6\x96\x87\xe6\x96\x87"),
 	    3);
-	row = top_page_row(p, 1);
+	row = AFTER(free, top_page_row(p, 1));
 	assert_string_equal(row, "\xe6\x96\x87…");
-	free(row);
 	/* Outside. */
 	assert_int_equal(top_page_put(p, 2, 0, 6, TOP_PLAIN, "x"), 0);
 	assert_int_equal(top_page_put(p, -1, 0, 6, TOP_PLAIN, "x"), 0);

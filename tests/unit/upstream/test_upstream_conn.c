@@ -53,9 +53,7 @@ TEST(test_closed_by_the_server, struct world *w)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 1, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 1);
 	server_answer(w, 0);
 	server_break_all(w);
 	assert_int_equal(w->nconns, 2);
@@ -149,9 +147,7 @@ TEST(test_silent, struct world *w)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 2, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 2);
 	vclock_pass(62 * S);
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_TIMEOUTS), 1);
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_DISCONNECTS), 1);
@@ -201,9 +197,7 @@ static void babble(struct world *w, const void *bytes, size_t len)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 1, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 1);
 	peer_send_raw(w->conns[0].peer, bytes, len);
 	vclock_pass(1 * S);
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_BAD_REPLIES), 1);
@@ -233,9 +227,7 @@ TEST(test_endless_record, struct world *w)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 1, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 1);
 	peer_send_raw(w->conns[0].peer, "\x80\x08\0\0", 4);
 	for (int i = 0; i < 14; i++) {
 		server_answer(w, 0);
@@ -253,9 +245,7 @@ TEST(test_unknown_xid, struct world *w)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 1, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 1);
 	w->got[0].xid ^= 1;
 	server_answer(w, 0);
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 1);

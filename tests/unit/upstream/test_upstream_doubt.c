@@ -69,9 +69,7 @@ TEST(test_what_changes_nothing_is_never_in_doubt, struct world *w)
 {
 	struct call c = {0};
 
-	server_listen(w);
-	world_open(w, 1, false);
-	call_send(w, &c, NFSPROC3_GETATTR);
+	call_send_look(w, &c, 1);
 	vclock_pass(30 * S);
 	server_reconnect(w);
 	assert_int_equal(c.doubts, 0);

@@ -233,6 +233,13 @@ void server_show_life(struct world *w)
 	assert_int_equal(c.replies, 1);
 }
 
+void call_send_look(struct world *w, struct call *c, unsigned connections)
+{
+	server_listen(w);
+	world_open(w, connections, false);
+	call_send(w, c, NFSPROC3_GETATTR);
+}
+
 void call_send_change(struct world *w, struct call *c)
 {
 	server_listen(w);

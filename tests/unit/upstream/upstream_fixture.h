@@ -76,6 +76,8 @@ void call_send_as(struct world *w, struct call *c, uint32_t proc,
     const struct upstream_sent *former);
 void call_send_behind(
     struct world *w, struct call *c, uint32_t proc, const struct call *behind);
+/* So many connections, and a GETATTR that was sent over one. */
+void call_send_look(struct world *w, struct call *c, unsigned connections);
 /* One connection, and a change that was sent over it. */
 void call_send_change(struct world *w, struct call *c);
 
