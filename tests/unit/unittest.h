@@ -26,6 +26,9 @@
 
 #include <cmocka.h>
 
+/* Of an array. */
+#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
+
 struct unittest_fixture {
 	size_t size;
 	void (*open)(void *), (*close)(void *);

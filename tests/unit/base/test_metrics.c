@@ -61,7 +61,7 @@ TEST(test_percentiles)
 	static const unsigned permille[] = {0, 1, 500, 900, 990, 999, 1000};
 	static uint64_t values[10007];
 	static struct histogram h;
-	const size_t n = sizeof(values) / sizeof(values[0]);
+	const size_t n = LENGTH(values);
 	uint64_t seed = 12345, exact, got;
 	size_t i, rank;
 
@@ -72,7 +72,7 @@ TEST(test_percentiles)
 		histogram_add(&h, values[i]);
 	}
 	qsort(values, n, sizeof(values[0]), compare);
-	for (i = 0; i < sizeof(permille) / sizeof(permille[0]); i++) {
+	for (i = 0; i < LENGTH(permille); i++) {
 		rank = (n * permille[i] + 999) / 1000;
 		exact = values[rank > 0 ? rank - 1 : 0];
 		got = histogram_percentile(&h, permille[i]);
@@ -147,7 +147,7 @@ TEST(test_rows)
 	size_t i, k, found;
 	struct metrics_row row;
 
-	for (i = 0; i < sizeof(want) / sizeof(want[0]); i++) {
+	for (i = 0; i < LENGTH(want); i++) {
 		struct metrics *m = AFTER(metrics_free, metrics_new());
 
 		assert_non_null(m);

@@ -230,7 +230,7 @@ TEST(test_values)
 {
 	char text[512], want[256], err[CONFIG_ERR_MAX];
 
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < LENGTH(values); i++) {
 		struct config *cfg;
 		char *printed;
 
@@ -319,7 +319,7 @@ TEST(test_presets)
 	    "wired", "wireless", "home", "build-farm"};
 	char path[512], err[CONFIG_ERR_MAX];
 
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < LENGTH(names); i++) {
 		const struct config_source source = {.file = path};
 		struct config *cfg;
 
@@ -441,7 +441,7 @@ TEST(test_diff)
 {
 	struct config *old = must_load(NAS);
 
-	for (size_t i = 0; i < sizeof(changes) / sizeof(changes[0]); i++) {
+	for (size_t i = 0; i < LENGTH(changes); i++) {
 		struct config *cfg = must_load(changes[i].text);
 		char text[256] = "";
 

@@ -216,18 +216,16 @@ static void refused(
 
 TEST(test_bad)
 {
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+	for (size_t i = 0; i < LENGTH(bad); i++)
 		must_fail(bad[i].text, bad[i].err);
 }
 
 TEST(test_bad_lines)
 {
-	refused(NAS, "t:4: [server nas]", in_nas,
-	    sizeof(in_nas) / sizeof(in_nas[0]));
+	refused(NAS, "t:4: [server nas]", in_nas, LENGTH(in_nas));
 	refused("[forefetch]\n", "t:2: [forefetch]", in_forefetch,
-	    sizeof(in_forefetch) / sizeof(in_forefetch[0]));
-	refused("[server a]\n", "t:2: [server a]", in_a,
-	    sizeof(in_a) / sizeof(in_a[0]));
+	    LENGTH(in_forefetch));
+	refused("[server a]\n", "t:2: [server a]", in_a, LENGTH(in_a));
 }
 
 /* A name is never cut. */

@@ -111,7 +111,7 @@ static const struct {
 /* What is printed reads the same, and prints so again. */
 TEST(test_values)
 {
-	for (size_t i = 0; i < sizeof(values) / sizeof(values[0]); i++) {
+	for (size_t i = 0; i < LENGTH(values); i++) {
 		char text[256], want[256], *first, *second;
 		struct config *cfg, *again;
 
@@ -206,7 +206,7 @@ TEST(test_bad)
 {
 	char text[256], want[CONFIG_ERR_MAX];
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		snprintf(text, sizeof(text), FARM "%s\n", bad[i].line);
 		snprintf(want, sizeof(want), "t:3: [farm] %.*s: %s",
 		    (int)strcspn(bad[i].line, " "), bad[i].line, bad[i].err);

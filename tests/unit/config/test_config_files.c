@@ -113,7 +113,7 @@ TEST(test_skipped, struct place *p)
 	    "ff.d/a.conf.dpkg-new", "ff.d/README", "ff.d/.conf", "ff.d/conf"};
 
 	put(p, "ff.conf", "");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < LENGTH(names); i++)
 		put(p, names[i], "nonsense");
 	loads(p, "");
 }

@@ -90,7 +90,7 @@ TEST(test_bad_places, struct fixture *fx)
 	Forefetch__Place p = place("");
 	int fd = client_open(fx);
 
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < LENGTH(errors); i++) {
 		fx->place_error = errors[i].error;
 		send_warm(fd, &p, false);
 		expect_error(fx, fd, errors[i].code);
@@ -416,7 +416,7 @@ TEST(test_bad_hints, struct fixture *fx)
 		send_hint(fd, NULL, n);
 		expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
 	}
-	for (size_t i = 0; i < sizeof(errors) / sizeof(errors[0]); i++) {
+	for (size_t i = 0; i < LENGTH(errors); i++) {
 		fx->place_error = errors[i].error;
 		send_hint(fd, &p, 1);
 		expect_error(fx, fd, errors[i].code);

@@ -472,7 +472,7 @@ TEST(test_servers_change_between_turns)
 	Forefetch__Response *res;
 	unsigned turns;
 
-	for (size_t i = 0; i < sizeof(commands) / sizeof(commands[0]); i++)
+	for (size_t i = 0; i < LENGTH(commands); i++)
 		for (int what = 0; what < CHANGES; what++) {
 			for (turns = 1;; turns++) {
 				set_servers();

@@ -55,7 +55,7 @@ TEST(test_json)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+	for (i = 0; i < LENGTH(rows); i++)
 		expect_json(
 		    (const uint8_t *)rows[i].bytes, rows[i].len, rows[i].want);
 }
@@ -335,7 +335,7 @@ TEST(test_hint_lines)
 	check_line("a K 2", "a K 2", 0, 0);
 	check_line(" ", " ", 0, 0);
 	check_line("a 0 18446744073709551615", "a", 0, UINT64_MAX);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		snprintf(copy, sizeof(copy), "%s", bad[i]);
 		assert_false(hint_line_parse(copy, &line));
 	}

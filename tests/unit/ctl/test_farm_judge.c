@@ -126,7 +126,7 @@ TEST(test_trials)
 	struct world w;
 
 	in_order(&w);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		w.checked.trial = bad[i].trial;
 		says(&w, FINDING_FAIL, bad[i].fact, "");
 	}

@@ -11,8 +11,7 @@ TEST(test_find)
 	assert_false(find_some(fx, 1, 1, 0, 100));
 	add_some(fx, 1, 1, 0, 64 * KIB, FIRM);
 	/* Before anything ran, out of memory. */
-	assert_int_equal(
-	    find_now(fx, 1, 1, 100, 1000, 0, NULL), DATACACHE_HIT);
+	assert_int_equal(find_now(fx, 1, 1, 100, 1000, 0, NULL), DATACACHE_HIT);
 	st = stats_of(fx);
 	assert_int_equal(st.pending_bytes, 64 * KIB);
 	iopool_drain(fx->pool);
@@ -64,7 +63,7 @@ TEST(test_overlap)
 	    {1, 2998}, {2999, 1}};
 	struct fixture *fx = fixture_new(16 * MIB);
 
-	for (unsigned i = 0; i < 4 * sizeof(ends) / sizeof(ends[0]); i++) {
+	for (unsigned i = 0; i < 4 * LENGTH(ends); i++) {
 		const uint32_t *e = ends[i / 4];
 		bool firm = i % 4 < 2;
 		uint64_t end = e[0] + e[1] > 3000 ? e[0] + e[1] : 3000;
@@ -75,8 +74,7 @@ TEST(test_overlap)
 			iopool_drain(fx->pool);
 		add_sent(fx, i, 1, e[0], e[1], firm ? FIRM : 0, 2);
 		assert_int_equal(have(fx, i, 1, 0, 9000, 0), end);
-		assert_int_equal(
-		    have(fx, i, 1, 0, 9000, 2), firm ? end : e[1]);
+		assert_int_equal(have(fx, i, 1, 0, 9000, 2), firm ? end : e[1]);
 		for (unsigned k = 0; k < 2; k++) {
 			/* What is not firm is not put together. */
 			assert_int_equal(find_some(fx, i, 1, 0, (uint32_t)end),

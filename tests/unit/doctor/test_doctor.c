@@ -241,7 +241,7 @@ TEST(test_farm)
 	farm.version =
 	    (ProtobufCBinaryData){.len = 6, .data = (uint8_t *)"7.0.15"};
 	farm.srtt_us = 210;
-	for (size_t i = 0; i < sizeof(farms) / sizeof(farms[0]); i++) {
+	for (size_t i = 0; i < LENGTH(farms); i++) {
 		farm.state = farms[i].is;
 		farm.error =
 		    (ProtobufCBinaryData){.len = strlen(farms[i].error),

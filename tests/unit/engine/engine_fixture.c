@@ -33,7 +33,7 @@ void farm_close(struct farm_world *w)
 
 void farm_url(struct farm_world *w, const char *url)
 {
-	assert(w->farm.engine.n < sizeof(w->urls) / sizeof(w->urls[0]));
+	assert(w->farm.engine.n < LENGTH(w->urls));
 	w->urls[w->farm.engine.n++] = strdup(url);
 }
 

@@ -51,7 +51,7 @@ FIXTURE(struct lies, lies_open, lies_close);
 /* Each is one state and says what to do; it goes when its cause does. */
 TEST(test_refusals, struct lies *l)
 {
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+	for (size_t i = 0; i < LENGTH(refusals); i++) {
 		const struct refusal *r = &refusals[i];
 		struct question q;
 
@@ -71,7 +71,7 @@ TEST(test_refusals, struct lies *l)
 /* The same, of one that was well. */
 TEST(test_refuses_later, struct lies *l)
 {
-	for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
+	for (size_t i = 0; i < LENGTH(refusals); i++) {
 		const struct refusal *r = &refusals[i];
 		if (strcmp(r->command, "GET") != 0 || r->reply[0] != '-')
 			continue;
@@ -180,7 +180,7 @@ TEST(test_strangers, struct lies *l)
 	    {"%1\r\n+a\r\n+b\r\n", 12, "no Redis"},
 	};
 
-	for (size_t i = 0; i < sizeof(strangers) / sizeof(strangers[0]); i++) {
+	for (size_t i = 0; i < LENGTH(strangers); i++) {
 		fake_greet_with(l->fake, strangers[i].bytes, strangers[i].len);
 		lies_begin(l);
 		lies_expect(l, ENGINE_REFUSES, strangers[i].word);
@@ -235,7 +235,7 @@ TEST(test_unasked, struct lies *l)
 	    "$3\r\nabc\r\n", "+OK\r\n+OK\r\n+OK\r\n",
 	    "*3\r\n$7\r\nmessage\r\n$1\r\na\r\n$1\r\nb\r\n"};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < LENGTH(texts); i++) {
 		lies_begin_up(l);
 		fake_send(l->fake, texts[i], strlen(texts[i]));
 		vclock_pass(10 * MS);
@@ -289,7 +289,7 @@ TEST(test_lies, struct lies *l)
 	    LIE("$\r\n"), LIE("$1-\r\n"), LIE("$1\n1\r\n"), LIE("+a\rb\r\n"),
 	    LIE("+a\nb\r\n"), LIE("$1 \r\nx\r\n")};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++)
+	for (size_t i = 0; i < LENGTH(lies); i++)
 		try_lie(l, lies[i].bytes, lies[i].len);
 }
 
@@ -299,7 +299,7 @@ TEST(test_value_and_lie, struct lies *l)
 	static const char *const texts[] = {
 	    "$1\r\nx\r\n+OK\r\n", "$1\r\nxyz\r\n"};
 
-	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+	for (size_t i = 0; i < LENGTH(texts); i++) {
 		struct question q;
 
 		lies_begin_up(l);
@@ -348,7 +348,7 @@ TEST(test_byte_by_byte, struct lies *l)
 
 	lies_begin_up(l);
 	fake_say(l->fake, "GET", NULL, 0);
-	for (size_t i = 0; i < sizeof(whole) / sizeof(whole[0]); i++) {
+	for (size_t i = 0; i < LENGTH(whole); i++) {
 		const char *reply = whole[i].reply;
 		struct question q;
 
@@ -406,7 +406,7 @@ TEST(test_more_behind_lie, struct lies *l)
 	static const int sizes[] = {1, 20 << 10, 40 << 10, 200 << 10};
 	static char text[256 << 10];
 
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+	for (size_t i = 0; i < LENGTH(sizes); i++) {
 		struct question q[3];
 		int len =
 		    sprintf(text, "$%d\r\n%0*d\r\n:1\r\n:1\r\n:1\r\n:1\r\n",

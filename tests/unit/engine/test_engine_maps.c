@@ -25,7 +25,7 @@ TEST(test_slots)
 	    {"foo{}{bar}", 8363}, {"foo{{bar}}zap", 4015}, {"{}", 15257}};
 
 	assert_int_equal(crc16("123456789", 9), 0x31c3);
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (size_t i = 0; i < LENGTH(known); i++)
 		assert_int_equal(crc16_slot(known[i].key, strlen(known[i].key)),
 		    known[i].slot);
 	assert_int_equal(crc16_slot("foo{bar", 7), crc16("foo{bar", 7) & 16383);
@@ -209,7 +209,7 @@ TEST(test_bad_redirects, struct pair *p)
 	    "-TRYAGAIN Multiple keys\r\n", "-CROSSSLOT Keys\r\n"};
 
 	begin_up(p);
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+	for (size_t i = 0; i < LENGTH(lies); i++) {
 		fake_say_text(p->a, "GET", lies[i]);
 		assert_null(ask(p, "key"));
 		assert_int_equal(count_nodes(p), 1);
@@ -229,7 +229,7 @@ TEST(test_bad_maps, struct pair *p)
 	    "*1\r\n*3\r\n:0\r\n:5\r\n*1\r\n$1\r\na\r\n", "$-1\r\n",
 	    "*1\r\n*2\r\n:0\r\n:5\r\n"};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+	for (size_t i = 0; i < LENGTH(lies); i++) {
 
 		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
 		farm_begin(&p->w);

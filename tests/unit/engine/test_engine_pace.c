@@ -382,7 +382,7 @@ TEST(test_flush_lies, struct lies *l)
 	    "*2\r\n$30\r\n012345678901234567890123456789\r\n*0\r\n",
 	    "-NOPERM\r\n", "-ERR what\r\n", "garbage"};
 
-	for (size_t i = 0; i < sizeof(lies) / sizeof(lies[0]); i++) {
+	for (size_t i = 0; i < LENGTH(lies); i++) {
 		struct flushed f = {0};
 
 		lies_begin_up(l);

@@ -117,7 +117,7 @@ TEST(test_bad_pieces, struct pair *p)
 	say_big(&p->b, 5);
 	v = caches_data_version(p->a.w->caches, node_of(p->a.w, "big"));
 	farm_data_key(p->a.server, &fh, &v, cell_at(CELL), &key);
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		unsigned char *to = p->a.farm->plain;
 
 		memset(to, 0, 2 * LEN);

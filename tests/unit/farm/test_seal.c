@@ -31,7 +31,7 @@ static struct seal *make(unsigned char first)
 static void check_round_trip(const struct seal *s, size_t len)
 {
 	FREED unsigned char *data = calloc(1, len),
-		      *sealed = malloc(len + SEAL_EXTRA);
+			    *sealed = malloc(len + SEAL_EXTRA);
 	FREED unsigned char *back = malloc(len);
 
 	for (size_t i = 0; i < len; i++)
@@ -330,7 +330,7 @@ TEST(test_digits, struct folder *f)
 	    DIGITS DIGITS "\n",
 	};
 
-	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (size_t i = 0; i < LENGTH(wrong); i++) {
 		put_text(f, wrong[i]);
 		must_refuse(f, "32 bytes, or 64 hexadecimal digits");
 	}
@@ -346,7 +346,7 @@ TEST(test_strange_files, struct folder *f)
 	must_refuse(f, "there is no such file");
 	assert_non_null(strstr(f->err, "forefetch farm key"));
 	put_text(f, DIGITS "\n");
-	for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+	for (size_t i = 0; i < LENGTH(modes); i++) {
 		assert_int_equal(chmod(f->file, modes[i]), 0);
 		must_refuse(f, "chmod o-rwx");
 	}

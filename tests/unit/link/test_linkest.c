@@ -103,7 +103,7 @@ TEST(test_demand_alone)
 	static const unsigned tiny[] = {10, 50, 90};
 	size_t i, j;
 
-	for (i = 0; i < sizeof(links) / sizeof(links[0]); i++) {
+	for (i = 0; i < LENGTH(links); i++) {
 		for (j = 0; j < 3; j++) {
 			demand_start(&links[i], 1, tiny[j]);
 			linksim_run(&sim, 5 * SECOND_US);
@@ -131,7 +131,7 @@ TEST(test_first_reply)
 	};
 	uint64_t bytes = 32768;
 
-	for (size_t i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+	for (size_t i = 0; i < LENGTH(real); i++) {
 		linksim_init(&sim, 80, 0);
 		linksim_link(&sim, real[i].rate_bits, real[i].delay_us);
 		sim.demand_min = bytes;
@@ -459,7 +459,7 @@ TEST(test_kind_is_but_a_start)
 	size_t i;
 	unsigned k;
 
-	for (i = 0; i < sizeof(real) / sizeof(real[0]); i++) {
+	for (i = 0; i < LENGTH(real); i++) {
 		for (k = CONFIG_LINK_WIRED; k <= CONFIG_LINK_WIRELESS; k++) {
 			demand_start(&real[i], 8, 30);
 			linkest_set_kind(sim.le, k);

@@ -52,11 +52,11 @@ TEST(test_damaged)
 		bad[i] = '\0';
 		assert_false(linkkeep_parse(bad, &kept));
 	}
-	for (i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+	for (i = 0; i < LENGTH(wrong); i++) {
 		linkkeep_format(&wrong[i], text);
 		assert_false(linkkeep_parse(text, &kept));
 	}
-	for (i = 0; i < sizeof(other) / sizeof(other[0]); i++)
+	for (i = 0; i < LENGTH(other); i++)
 		assert_false(linkkeep_parse(other[i], &kept));
 }
 

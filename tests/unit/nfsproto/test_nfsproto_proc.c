@@ -225,7 +225,7 @@ static const struct {
 
 TEST(items_have_bounds)
 {
-	for (size_t i = 0; i < sizeof(bounds) / sizeof(bounds[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bounds); i++) {
 		if (!takes(bounds[i].prog, bounds[i].proc, bounds[i].res,
 			bounds[i].good))
 			fail_msg("refused: %s", bounds[i].good);
@@ -247,7 +247,7 @@ TEST(small_results_fit_their_bound)
 	    {"MNT", 100005, 1, true, false, "u:0 o:64 u:0"},
 	};
 
-	for (size_t i = 0; i < sizeof(largest) / sizeof(largest[0]); i++) {
+	for (size_t i = 0; i < LENGTH(largest); i++) {
 		unsigned char buf[NFS_RES_SMALL_MAX];
 		ENDS_BY(wire_free) struct wire w = {0};
 		union body b;

@@ -300,7 +300,7 @@ TEST(malformed_replies)
 	};
 	struct rpc_reply reply;
 
-	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+	for (size_t i = 0; i < LENGTH(bad); i++) {
 		ENDS_BY(wire_free) struct wire w = {0};
 
 		wire_spell(&w, bad[i]);

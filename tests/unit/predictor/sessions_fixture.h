@@ -75,7 +75,7 @@ static inline size_t desk_look(struct desk *d)
 		    d->p, session, d->now_ns, &d->got[d->n], ROOM);
 		d->n += n;
 		all += n;
-		assert_true(d->n + ROOM < sizeof(d->got) / sizeof(*d->got));
+		assert_true(d->n + ROOM < LENGTH(d->got));
 	} while (n > 0);
 	return all;
 }

@@ -118,7 +118,7 @@ TEST(test_languages)
 {
 	unsigned missed = 0;
 
-	for (size_t i = 0; i < sizeof(languages) / sizeof(*languages); i++) {
+	for (size_t i = 0; i < LENGTH(languages); i++) {
 		if (finds(&languages[i]))
 			continue;
 		print_error("not found: %s\n", languages[i].what);

@@ -21,7 +21,7 @@ TEST(test_there_and_back)
 	struct order o = {0}, copy = {0};
 	struct order_piece out[ORDER_MAX];
 	unsigned char bytes[ORDER_PACKED];
-	size_t n = sizeof(in) / sizeof(*in), len;
+	size_t n = LENGTH(in), len;
 
 	for (size_t i = 0; i < n; i++)
 		order_add(&o, in[i].at, in[i].length);

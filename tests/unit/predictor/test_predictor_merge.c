@@ -389,7 +389,7 @@ TEST(test_wild)
 
 	f = forefetch__tree_file__unpack(
 	    NULL, len - HEADER_BYTES, data + HEADER_BYTES);
-	for (size_t k = 0; k < sizeof(wild) / sizeof(wild[0]); k++) {
+	for (size_t k = 0; k < LENGTH(wild); k++) {
 		uint32_t *columns[] = {f->dir_parent, f->dir_name,
 		    f->object_dir, f->object_name, f->object_flags, f->trail,
 		    f->trail_owner, f->session, f->session_needs, f->dir_known,
@@ -399,7 +399,7 @@ TEST(test_wild)
 		    f->n_trail_owner, f->n_session, f->n_session_needs,
 		    f->n_dir_known, f->n_object_known, f->n_trail_needs};
 
-		for (size_t c = 0; c < sizeof(n) / sizeof(n[0]); c++)
+		for (size_t c = 0; c < LENGTH(n); c++)
 			for (size_t i = 0; i < n[c]; i += n[c] / 7 + 1) {
 				uint32_t was = columns[c][i];
 				int rc;

@@ -20,13 +20,13 @@ enum { LOG_BYTES = 16384, SECOND_US = 1000000 };
 static const char *const asks[] = {"GETATTR /f", "MNT /srv", "EXPORT",
     "PATHCONF /", "FSINFO /", "FSSTAT /", "NULL"};
 
-enum { ASKS = sizeof(asks) / sizeof(asks[0]) };
+enum { ASKS = LENGTH(asks) };
 
 /* The calls that fail, as the server describes them. */
 static const char *const targets[] = {"MNT /section", "GETATTR /", "GETATTR /f",
     "MNT /srv", "EXPORT", "PATHCONF /", "FSINFO /", "FSSTAT /"};
 
-enum { TARGETS = sizeof(targets) / sizeof(targets[0]) };
+enum { TARGETS = LENGTH(targets) };
 
 /* ---- how a call fails -------------------------------------------------- */
 
@@ -127,7 +127,7 @@ static const struct {
     {"a cut connection, and it is done", false, done_and_cut},
 };
 
-enum { FAULTS = sizeof(faults) / sizeof(faults[0]) };
+enum { FAULTS = LENGTH(faults) };
 
 /* ---- a run ------------------------------------------------------------- */
 

@@ -140,7 +140,7 @@ TEST(test_errors)
 	    {NFSPROC3_SETATTR, NFS3ERR_NOT_SYNC},
 	};
 
-	for (size_t i = 0; i < sizeof(doubtful) / sizeof(doubtful[0]); i++) {
+	for (size_t i = 0; i < LENGTH(doubtful); i++) {
 		assert_true(ambiguous(doubtful[i].proc, doubtful[i].status));
 		assert_false(ambiguous(doubtful[i].proc, NFS3_OK));
 		assert_false(ambiguous(doubtful[i].proc, NFS3ERR_ACCES));

@@ -103,7 +103,7 @@ static void fill(struct top_model *m, const struct saying *what)
 
 static void draw_all(const struct top_model *m)
 {
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+	for (size_t i = 0; i < LENGTH(sizes); i++)
 		for (int k = 0; k < 16; k++) {
 			struct top_look look = {.server = k & 1 ? 0 : -1,
 			    .block = k == 10,
@@ -121,7 +121,7 @@ static void draw_all(const struct top_model *m)
 
 TEST(test_any_size_and_name)
 {
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (size_t i = 0; i < LENGTH(names); i++)
 		for (unsigned k = 0; k < 4; k++) {
 			static const unsigned rows[] = {0, 1, 5, 64};
 			struct saying what = {.servers = k,
@@ -172,7 +172,7 @@ TEST(test_ordinary)
 
 	fill(&m, &what);
 	p = page(&m, look, 80, 24);
-	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+	for (size_t i = 0; i < LENGTH(words); i++)
 		if (!has(p, words[i]))
 			fail_msg("%s is not on it", words[i]);
 	/* On a small one, how it goes and who waits. */
@@ -203,7 +203,7 @@ TEST(test_what_was_fetched_is_seen)
 TEST(test_plain)
 {
 	setlocale(LC_CTYPE, "C");
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+	for (size_t i = 0; i < LENGTH(names); i++) {
 		struct saying what = {.servers = 2,
 		    .rows = 5,
 		    .uptime_ms = 1000,

@@ -78,7 +78,7 @@ static Forefetch__Response *make_stats(
 {
 	static const char *const keys[] = {
 	    "name_hits", "name_misses", "prefetch_used", "prefetch_bytes"};
-	enum { KEYS = sizeof(keys) / sizeof(keys[0]) };
+	enum { KEYS = LENGTH(keys) };
 	Forefetch__Response res = FOREFETCH__RESPONSE__INIT;
 	Forefetch__Stats *st = arena_message(a, &forefetch__stats__descriptor);
 

@@ -19,8 +19,6 @@
 #include "web/request.h"
 #include "web/web.h"
 
-#define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
-
 /* The page for Prometheus, over a socket. */
 
 struct page {
