@@ -161,6 +161,16 @@ static inline void fixture_end(struct fixture *fx)
 	assert_int_equal(rmdir(fx->dir), 0);
 }
 
+static inline void fixture_of_16m(struct fixture *fx)
+{
+	fixture_begin(fx, 16 * MIB);
+}
+
+static inline void fixture_of_64m(struct fixture *fx)
+{
+	fixture_begin(fx, 64 * MIB);
+}
+
 /* It is there until the test is over. */
 static inline struct fixture *fixture_new(uint64_t size)
 {

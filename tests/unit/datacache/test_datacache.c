@@ -3,9 +3,10 @@
  * test_datacache_disk.c tests the disk itself. */
 #include "datacache/datacache_fixture.h"
 
-TEST(test_find)
+FIXTURE(struct fixture, fixture_of_16m, fixture_end);
+
+TEST(test_find, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
 	struct datacache_stats st;
 
 	assert_false(find_some(fx, 1, 1, 0, 100));
@@ -25,10 +26,8 @@ TEST(test_find)
 	assert_false(find_some(fx, 2, 1, 0, 1));
 }
 
-TEST(test_pieces)
+TEST(test_pieces, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
-
 	for (unsigned i = 0; i < 128; i++)
 		add_some(fx, 1, 1, i * 4 * KIB, 4 * KIB, FIRM);
 	/* Each is a record of its own yet. */
@@ -56,12 +55,11 @@ static uint64_t have(struct fixture *fx, uint64_t file, uint64_t version,
 }
 
 /* New data over old, at every edge; before and after it was written. */
-TEST(test_overlap)
+TEST(test_overlap, struct fixture *fx)
 {
 	static const uint32_t ends[][2] = {{0, 1000}, {500, 1500}, {900, 100},
 	    {999, 2}, {1000, 1000}, {1999, 5000}, {2000, 1000}, {0, 3000},
 	    {1, 2998}, {2999, 1}};
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	for (unsigned i = 0; i < 4 * LENGTH(ends); i++) {
 		const uint32_t *e = ends[i / 4];
@@ -85,9 +83,8 @@ TEST(test_overlap)
 	}
 }
 
-TEST(test_version)
+TEST(test_version, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
 	struct data_version v1 = version_of(1), v2 = version_of(2);
 	struct data_key key = key_of(1);
 
@@ -121,9 +118,8 @@ TEST(test_version)
 	assert_true(find_at(fx, 1, 1, 2000, 1000, 9));
 }
 
-TEST(test_rebind_bytes)
+TEST(test_rebind_bytes, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
 	struct data_version v1 = version_of(1), v2 = version_of(2);
 	struct datacache_read rd = {
 	    .key = key_of(1), .version = &v2, .len = 1000, .valid_us = 7};
@@ -144,10 +140,8 @@ TEST(test_rebind_bytes)
 	    datacache_find(fx->dc, &rd, pieces, &n, NULL), DATACACHE_MISS);
 }
 
-TEST(test_valid)
+TEST(test_valid, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
-
 	add_sent(fx, 1, 1, 0, 1000, 0, 100);
 	add_sent(fx, 1, 1, 1000, 1000, FIRM, 50);
 	add_sent(fx, 1, 1, 2000, 1000, 0, UINT64_C(1) << 48);
@@ -168,10 +162,9 @@ TEST(test_valid)
 }
 
 /* A range that was cut does not come back, whenever it was cut. */
-TEST(test_cut)
+TEST(test_cut, struct fixture *fx)
 {
 	struct data_key key[4];
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	for (unsigned i = 0; i < 4; i++) {
 		key[i] = key_of(i);
@@ -204,9 +197,8 @@ TEST(test_cut)
 }
 
 /* Few bytes of a large buffer do not keep it. */
-TEST(test_copy)
+TEST(test_copy, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
 	struct rbuf *b;
 	struct data_version v = version_of(1);
 	struct datacache_add add = {
@@ -250,10 +242,9 @@ TEST(test_refuse)
 		assert_true(find_some(fx, i, 1, 0, MIB));
 }
 
-TEST(test_waiter)
+TEST(test_waiter, struct fixture *fx)
 {
 	struct datacache_waiter w[3];
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	add_some(fx, 1, 1, 0, 8192, FIRM);
 	fixture_reopen(fx);

@@ -89,10 +89,11 @@ static void damage_one(const char *path, void *arg)
 	close(fd);
 }
 
-TEST(test_flipped)
+FIXTURE(struct fixture, fixture_of_16m, fixture_end);
+
+TEST(test_flipped, struct fixture *fx)
 {
 	struct damage d = {.at = 7 * 5000 + 77};
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	add_files(fx, 20, 5000);
 	fixture_close(fx);
@@ -128,10 +129,9 @@ TEST(test_damaged_index)
 	}
 }
 
-TEST(test_cut_segment)
+TEST(test_cut_segment, struct fixture *fx)
 {
 	struct damage d = {.at = 12345, .cut = true};
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	add_files(fx, 10, 5000);
 	fixture_close(fx);
@@ -140,10 +140,9 @@ TEST(test_cut_segment)
 	assert_int_equal(count_files(fx, 10, 5000), 2);
 }
 
-TEST(test_other_layout)
+TEST(test_other_layout, struct fixture *fx)
 {
 	struct damage d = {.at = 8};
-	struct fixture *fx = fixture_new(16 * MIB);
 	char path[384];
 
 	add_files(fx, 10, 5000);
@@ -196,10 +195,9 @@ TEST(test_kill_cut)
 }
 
 /* More was cut than the index takes: the segment is gone after a start. */
-TEST(test_doomed)
+TEST(test_doomed, struct fixture *fx)
 {
 	struct data_key key = key_of(1);
-	struct fixture *fx = fixture_new(16 * MIB);
 
 	for (unsigned i = 0; i < 19; i++)
 		add_some(fx, 1, 1, i * 100 * KIB, 100 * KIB, FIRM);
@@ -229,9 +227,8 @@ static void assert_refused(struct fixture *fx, const char *cause)
 		fail_msg("'%s' lacks '%s'", err, cause);
 }
 
-TEST(test_foreign)
+TEST(test_foreign, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
 	char path[384], other[384];
 
 	add_files(fx, 10, 5000);
@@ -364,10 +361,8 @@ static void drop_pages(const char *path, void *arg)
 }
 
 /* Not in memory: waited for, not faulted in by the loop. */
-TEST(test_not_resident)
+TEST(test_not_resident, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(16 * MIB);
-
 	add_files(fx, 10, 100 * KIB);
 	each_file(fx, ".seg", drop_pages, NULL);
 	if (find_now(fx, 1, 1, 0, 100 * KIB, 0, NULL) == DATACACHE_HIT)
@@ -392,13 +387,12 @@ static void add_stray_segment(const struct fixture *fx)
 }
 
 /* Bytes that cannot be read any more, as of a disk that fails. */
-TEST(test_suspect)
+TEST(test_suspect, struct fixture *fx)
 {
 	struct data_version v = version_of(1);
 	struct datacache_read rd = {
 	    .key = key_of(0), .version = &v, .len = 5000};
 	struct rbuf_piece pieces[DATA_PIECES_MAX];
-	struct fixture *fx = fixture_new(16 * MIB);
 	char err[256];
 	unsigned n;
 

@@ -78,11 +78,12 @@ static void within_bounds(struct fixture *fx)
 		fail_msg("%d bytes on disk", (int)fx->most_disk);
 }
 
+FIXTURE(struct fixture, fixture_of_64m, fixture_end);
+
 /* Data that comes after its file was pinned, and data that was there. */
-TEST(test_stays)
+TEST(test_stays, struct fixture *fx)
 {
 	enum { N = 100 };
-	struct fixture *fx = fixture_new(64 * MIB);
 
 	fill(fx, 0, N);
 	for (unsigned i = 0; i < 2 * N; i++)
@@ -128,10 +129,9 @@ TEST(test_scattered)
 
 /* A little more than half of every segment is pinned: what is new is cached
  * all the same. */
-TEST(test_spread)
+TEST(test_spread, struct fixture *fx)
 {
 	enum { EACH = 20, PINNED = 11, N = 29 * EACH };
-	struct fixture *fx = fixture_new(64 * MIB);
 	unsigned found = 0, pinned = 0;
 
 	fill(fx, 0, N);
@@ -221,9 +221,8 @@ TEST(test_small_disk)
 }
 
 /* Up to the very limit. */
-TEST(test_half)
+TEST(test_half, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(64 * MIB);
 	unsigned n = 32 * MIB / LEN;
 
 	assert_int_equal(datacache_pin_limit_bytes(fx->dc), 32 * MIB);
@@ -245,10 +244,8 @@ TEST(test_half)
 }
 
 /* More data than was said: the limit holds. */
-TEST(test_liar)
+TEST(test_liar, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(64 * MIB);
-
 	for (unsigned i = 0; i < 1000; i++)
 		assert_true(pin(fx, i, 1, 0));
 	fill(fx, 0, 1000);
@@ -260,10 +257,9 @@ TEST(test_liar)
 }
 
 /* Files change again and again: their old data makes room. */
-TEST(test_changes)
+TEST(test_changes, struct fixture *fx)
 {
 	enum { N = 250, TURNS = 12 };
-	struct fixture *fx = fixture_new(64 * MIB);
 	unsigned found = 0;
 
 	for (unsigned i = 0; i < N; i++)
@@ -289,10 +285,9 @@ TEST(test_changes)
 	within_bounds(fx);
 }
 
-TEST(test_unpin)
+TEST(test_unpin, struct fixture *fx)
 {
 	enum { N = 200 };
-	struct fixture *fx = fixture_new(64 * MIB);
 
 	for (unsigned i = 0; i < N; i++)
 		assert_true(pin(fx, i, LEN, 0));
@@ -344,11 +339,10 @@ static void copy_one(
 }
 
 /* Set again after a start, before anything else: nothing is lost by it. */
-TEST(test_restart)
+TEST(test_restart, struct fixture *fx)
 {
 	static struct copied c;
 	enum { N = 200 };
-	struct fixture *fx = fixture_new(64 * MIB);
 
 	fill(fx, 0, 2 * N);
 	for (unsigned i = 0; i < N; i++)
@@ -418,9 +412,8 @@ TEST(test_kill)
 	fx->pool = iopool_new(fx->base, 1);
 }
 
-TEST(test_files)
+TEST(test_files, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(64 * MIB);
 	unsigned n = 0;
 
 	datacache_set_memory(fx->dc, 4 * MIB);
@@ -436,10 +429,8 @@ TEST(test_files)
 		assert_int_equal(is_pinned(fx, n + i, 0), i % 2 == 0);
 }
 
-TEST(test_flush)
+TEST(test_flush, struct fixture *fx)
 {
-	struct fixture *fx = fixture_new(64 * MIB);
-
 	assert_true(pin(fx, 0, LEN, 0));
 	fill(fx, 0, 1);
 	datacache_flush(fx->dc);

@@ -49,14 +49,20 @@ static enum cached_verdict read_big(
 	return v;
 }
 
+/* Version 5, of the beginning of the file or of all, is in the engine. */
+static void publish(struct pair *p, uint32_t len)
+{
+	say_firm(&p->a, 5, 0, len);
+	until_published(&p->a, 'd', len == BIG ? 5 : 1);
+}
+
 FIXTURE(struct pair, begin_pair, end_pair);
 
 /* ---- data -------------------------------------------------------------- */
 
 TEST(test_data, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	assert_int_equal(fake_count_of('d'), 5);
 	say_big(&p->b, 5);
 	assert_int_equal(read_big(&p->b, 5, 0, BIG), CACHED_MISS);
@@ -137,8 +143,7 @@ TEST(test_bad_pieces, struct pair *p)
 /* The engine has lost all that it had: it is given what comes anew. */
 TEST(test_engine_begins_anew, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	fake_clear();
 	datacache_flush(p->a.fx.dc);
 	assert_false(brings(&p->a, 0, FIRST));
@@ -157,8 +162,7 @@ TEST(test_not_firm, struct pair *p)
 
 TEST(test_other_version, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	say_big(&p->b, 6);
 	assert_false(brings(&p->b, 0, BIG));
 	assert_int_equal(read_big(&p->b, 6, 0, BIG), CACHED_MISS);
@@ -167,8 +171,7 @@ TEST(test_other_version, struct pair *p)
 /* The file changes while the engine is being asked. */
 TEST(test_changes_meanwhile, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->b, 0, BIG), FARM_ASKED);
 	say_big(&p->b, 6);
@@ -180,8 +183,7 @@ TEST(test_changes_meanwhile, struct pair *p)
 /* All is forgotten while the engine is being asked. */
 TEST(test_flushed_meanwhile, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	say_big(&p->b, 5);
 	assert_int_equal(ask(&p->b, 0, BIG), FARM_ASKED);
 	caches_flush(p->b.w->caches);
@@ -196,8 +198,7 @@ TEST(test_unknown_version, struct pair *p)
 	union nfs_res res = {.status = NFS3_OK};
 	unsigned before;
 
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	before = fake_gets;
 	/* A name without attributes. */
 	say_dir(p->b.w, "dir", 10);
@@ -221,8 +222,7 @@ TEST(test_flipped, struct pair *p)
 {
 	struct fake_value *v;
 
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	v = fake_find('d', 0);
 	v->data[v->len / 2] ^= 1;
 	assert_false(brings_changed(p));
@@ -231,8 +231,7 @@ TEST(test_flipped, struct pair *p)
 
 TEST(test_cut, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	fake_find('d', 0)->len /= 2;
 	assert_false(brings_changed(p));
 	assert_int_equal(counter(&p->b, METRICS_FARM_BAD), 1);
@@ -240,8 +239,7 @@ TEST(test_cut, struct pair *p)
 
 TEST(test_empty, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	fake_find('d', 0)->len = 0;
 	assert_false(brings_changed(p));
 }
@@ -251,8 +249,7 @@ TEST(test_swapped, struct pair *p)
 {
 	struct fake_value *x, *y, z;
 
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	x = fake_find('d', 2);
 	y = fake_find('d', 3);
 	z = *x;
@@ -273,8 +270,7 @@ TEST(test_replayed, struct pair *p)
 {
 	struct fake_value *old, *now;
 
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	say_firm(&p->a, 6, 0, FIRST);
 	until_published(&p->a, 'd', 2);
 	old = fake_find('d', 0);
@@ -290,8 +286,7 @@ TEST(test_replayed, struct pair *p)
 /* Another key file is another farm. */
 TEST(test_wrong_key, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	end_farm(&p->b);
 	write_key(p->key_file, 99);
 	begin_farm(&p->b, p->key_file, "nas.example.org");
@@ -300,8 +295,7 @@ TEST(test_wrong_key, struct pair *p)
 
 TEST(test_other_server, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	end_farm(&p->b);
 	begin_farm(&p->b, p->key_file, "other.example.org");
 	assert_false(brings_changed(p));
@@ -314,8 +308,7 @@ TEST(test_denied, struct pair *p)
 {
 	fattr3 a = big_attr(5);
 
-	say_firm(&p->a, 5, 0, BIG);
-	until_published(&p->a, 'd', 5);
+	publish(p, BIG);
 	say_access(p->b.w, "big", &a, 0);
 	assert_true(brings(&p->b, 0, BIG));
 	assert_int_not_equal(read_big(&p->b, 5, 0, BIG), CACHED_HIT);
@@ -344,8 +337,7 @@ TEST(test_barren, struct pair *p)
 {
 	uint64_t before;
 
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	say_big(&p->b, 5);
 	be_alone(&p->b);
 	p->b.server->barren[FARM_DATA].misses = BARREN_MISSES;
@@ -362,8 +354,7 @@ TEST(test_barren, struct pair *p)
 
 TEST(test_hangs, struct pair *p)
 {
-	say_firm(&p->a, 5, 0, FIRST);
-	until_published(&p->a, 'd', 1);
+	publish(p, FIRST);
 	fake_hangs = true;
 	assert_false(brings_changed(p));
 	fake_down = true;

@@ -27,4 +27,10 @@ static inline void assert_base(unsigned percent)
 	assert_near(linkest_base_us(sim.le), sim.delay_us, percent);
 }
 
+static inline void assert_rate_after(uint64_t us, unsigned percent)
+{
+	linksim_run(&sim, us);
+	assert_rate(percent);
+}
+
 #endif

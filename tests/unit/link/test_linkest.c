@@ -109,12 +109,10 @@ TEST(test_demand_alone)
 			linksim_run(&sim, 5 * SECOND_US);
 			assert_base(10);
 			linksim_demand(&sim, 8, 1000, 65536);
-			linksim_run(&sim, 20 * SECOND_US);
-			assert_rate(15);
+			assert_rate_after(20 * SECOND_US, 15);
 			assert_base(10);
 			demand_start(&links[i], 8, tiny[j]);
-			linksim_run(&sim, 3 * SECOND_US);
-			assert_rate(15);
+			assert_rate_after(3 * SECOND_US, 15);
 		}
 	}
 }
@@ -255,22 +253,19 @@ TEST(test_idle_and_slower)
 	sim.tiny_percent = 0;
 	sim.demand_min = 16384;
 	linksim_demand(&sim, 1, 0, 16384);
-	linksim_run(&sim, 120000);
-	assert_rate(10);
+	assert_rate_after(120000, 10);
 }
 
 /* A server that takes its time is not a link that has become slower. */
 TEST(test_server_slower)
 {
 	demand_start(&links[1], 4, 0);
-	linksim_run(&sim, 5 * SECOND_US);
-	assert_rate(15);
+	assert_rate_after(5 * SECOND_US, 15);
 	sim.server_us = 5000;
 	sim.think_us = 0;
 	sim.demand_min = 8192;
 	sim.demand_max = 8192;
-	linksim_run(&sim, 20 * SECOND_US);
-	assert_rate(15);
+	assert_rate_after(20 * SECOND_US, 15);
 	assert_base(15);
 }
 
@@ -299,18 +294,14 @@ TEST(test_faster_for_one)
 	linksim_link(&sim, 1000000, 40000);
 	sim.demand_min = 65536;
 	linksim_demand(&sim, 1, 1000, 65536);
-	linksim_run(&sim, 10 * SECOND_US);
-	assert_rate(10);
+	assert_rate_after(10 * SECOND_US, 10);
 	linksim_link(&sim, 20000000, 40000);
-	linksim_run(&sim, 2 * SECOND_US);
-	assert_rate(10);
-	/* The rate of a time when the link was faster says nothing when it is
-	 * slow again. */
+	assert_rate_after(2 * SECOND_US, 10);
+	/* What was faster before says nothing when it is slow again. */
 	linksim_demand(&sim, 8, 1000, 65536);
 	linksim_run(&sim, SECOND_US);
 	linksim_link(&sim, 1000000, 40000);
-	linksim_run(&sim, 10 * SECOND_US);
-	assert_rate(10);
+	assert_rate_after(10 * SECOND_US, 10);
 	linksim_demand(&sim, 0, 0, 0);
 	for (size_t i = 0; i < LINKSIM_DEMAND; i++)
 		sim.demand_at_us[i] = UINT64_MAX;
@@ -343,8 +334,7 @@ TEST(test_idle)
 	/* Elsewhere meanwhile: new samples count more than old ones. */
 	linksim_link(&sim, 5000000, 60000);
 	linksim_demand(&sim, 8, 1000, 65536);
-	linksim_run(&sim, 3 * SECOND_US);
-	assert_rate(15);
+	assert_rate_after(3 * SECOND_US, 15);
 }
 
 TEST(test_drop_and_rise)
@@ -358,17 +348,14 @@ TEST(test_drop_and_rise)
 		sim.speculate = true;
 		linksim_demand(
 		    &sim, k ? 2 : 1, k ? 20000 : 100000, k ? 65536 : 16384);
-		linksim_run(&sim, 10 * SECOND_US);
-		assert_rate(15);
+		assert_rate_after(10 * SECOND_US, 15);
 		linksim_link(&sim, 1000000, 40000);
-		linksim_run(&sim, 3 * SECOND_US);
-		assert_rate(15);
+		assert_rate_after(3 * SECOND_US, 15);
 		/* Two units and what a longer call may take. */
 		assert_in_range(budget_inflight_bytes(sim.budget), 0, 10000);
 		linksim_run(&sim, 4 * SECOND_US);
 		linksim_link(&sim, 20000000, 40000);
-		linksim_run(&sim, 5 * SECOND_US);
-		assert_rate(15);
+		assert_rate_after(5 * SECOND_US, 15);
 		assert_base(10);
 		assert_int_equal(linkest_routes(sim.le), 0);
 	}
@@ -408,8 +395,7 @@ TEST(test_forget)
 	linkest_forget(sim.le);
 	assert_int_equal(linkest_rate_Bps(sim.le), 0);
 	assert_int_equal(linkest_base_us(sim.le), 0);
-	linksim_run(&sim, 3 * SECOND_US);
-	assert_rate(15);
+	assert_rate_after(3 * SECOND_US, 15);
 }
 
 static void assert_kind(uint64_t rate_bits, uint64_t base_us)
@@ -463,11 +449,9 @@ TEST(test_kind_is_but_a_start)
 		for (k = CONFIG_LINK_WIRED; k <= CONFIG_LINK_WIRELESS; k++) {
 			demand_start(&real[i], 8, 30);
 			linkest_set_kind(sim.le, k);
-			linksim_run(&sim, 5 * SECOND_US);
-			assert_rate(15);
+			assert_rate_after(5 * SECOND_US, 15);
 			linkest_forget(sim.le);
-			linksim_run(&sim, 5 * SECOND_US);
-			assert_rate(15);
+			assert_rate_after(5 * SECOND_US, 15);
 			demand_start(&real[i], 1, 90);
 			linkest_set_kind(sim.le, k);
 			linksim_run(&sim, 5 * SECOND_US);

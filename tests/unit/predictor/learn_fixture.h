@@ -64,4 +64,12 @@ static inline void pause_run(struct world *w)
 	w->now_ns += 2000 * MS;
 }
 
+static inline struct predictor_stats stats(const struct world *w)
+{
+	struct predictor_stats st;
+
+	predictor_get_stats(w->p, &st);
+	return st;
+}
+
 #endif

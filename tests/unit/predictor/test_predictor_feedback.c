@@ -41,14 +41,6 @@ static float told_p(const struct world *w, uint64_t object)
 	return 0;
 }
 
-static struct predictor_stats stats(const struct world *w)
-{
-	struct predictor_stats st;
-
-	predictor_get_stats(w->p, &st);
-	return st;
-}
-
 FIXTURE(struct world, world_open, world_end);
 
 /* What was fetched in vain again and again is not told any more, until it
@@ -96,7 +88,8 @@ TEST(test_dropped, struct world *w)
 			if (first++ == 0) {
 				lead = w->out[j].lead;
 				assert_true(lead > 8);
-				predictor_feedback(w->p, 155, PREDICTOR_DROPPED);
+				predictor_feedback(
+				    w->p, 155, PREDICTOR_DROPPED);
 			} else {
 				again++;
 				assert_true(w->out[j].lead <= lead / 2 + 1);

@@ -95,16 +95,13 @@ TEST(test_order, struct world *w)
  */
 TEST(test_streams, struct world *w)
 {
-	struct predictor_stats st;
-
 	for (uint64_t i = 0; i < 50; i++) {
 		see_at(w, 1000 + i, 1, 10 * MS, false);
 		w->now_ns += 5 * MS;
 		see_at(w, 5000 + i, 2, 10 * MS, false);
 		w->now_ns += 5 * MS + MS / 5;
 	}
-	predictor_get_stats(w->p, &st);
-	assert_int_equal(st.streams_made, 2);
+	assert_int_equal(stats(w).streams_made, 2);
 	pause_run(w);
 	/* Alone, the first process foretells its own. */
 	for (uint64_t i = 0; i < 10; i++)
@@ -117,17 +114,14 @@ TEST(test_streams, struct world *w)
  * where the trail says whose they are. */
 TEST(test_streams_overlap, struct world *w)
 {
-	struct predictor_stats st;
-
 	for (int i = 0; i < 3; i++)
 		run_of(w, 1000, 60);
 	for (uint64_t i = 0; i < 60; i++) {
 		see_at(w, 1000 + i, 0, 10 * MS, false);
 		w->now_ns += i % 5 == 4 ? MS : 10 * MS + MS / 5;
 	}
-	predictor_get_stats(w->p, &st);
 	/* One for each run, since pauses of 2 s may end a process. */
-	assert_true(st.streams_made <= 5);
+	assert_true(stats(w).streams_made <= 5);
 }
 
 /* The example of the paper's measure: 2 of 5 data files and 3 of 4 programs
@@ -230,7 +224,6 @@ TEST(test_forget, struct world *w)
 TEST(test_budget, struct world *w)
 {
 	enum { BUDGET = 2 << 20 };
-	struct predictor_stats st;
 	uint64_t x = 1;
 
 	world_end(w);
@@ -241,16 +234,15 @@ TEST(test_budget, struct world *w)
 		    w, 1 + (x >> 33) % 60000, 1 + (x >> 50) % 3000, MS, false);
 		w->now_ns += MS + MS / 10;
 		if (i % 1000 == 0)
-			list_dir(w, 1 + (x >> 50) % 3000,
-			    1 + (x >> 33) % 60000, 50);
+			list_dir(
+			    w, 1 + (x >> 50) % 3000, 1 + (x >> 33) % 60000, 50);
 	}
-	predictor_get_stats(w->p, &st);
 	/* The same twice in a row is one access. */
-	assert_in_range(st.events, 299000, 300000);
+	assert_in_range(stats(w).events, 299000, 300000);
 	/* Streams are beside it. */
-	assert_true(st.memory_bytes < BUDGET + sizeof(struct predictor) +
-					  STREAMS * sizeof(struct stream) +
-					  (256 << 10));
+	assert_true(stats(w).memory_bytes <
+		    BUDGET + sizeof(struct predictor) +
+			STREAMS * sizeof(struct stream) + (256 << 10));
 }
 
 /* ---- how far ahead ---------------------------------------------------- */
@@ -302,15 +294,12 @@ static void short_run(struct world *w, uint64_t first, uint64_t n)
  * between them: what comes behind it is not asked for before. */
 TEST(test_pause, struct world *w)
 {
-	struct predictor_stats st;
-
 	predictor_set_lead(w->p, 60 * MS);
 	for (int i = 0; i < 4; i++) {
 		short_run(w, 1000, 20);
 		short_run(w, 5000, 20);
 	}
-	predictor_get_stats(w->p, &st);
-	assert_int_equal(st.streams_made, 1);
+	assert_int_equal(stats(w).streams_made, 1);
 	for (uint64_t i = 0; i < 20; i++) {
 		see(w, 1000 + i);
 		for (size_t j = 0; j < w->n; j++)
