@@ -139,6 +139,14 @@ static inline void say_lookup(struct world *w, const char *name,
 	say(w, NFSPROC3_LOOKUP, &args, &res, sent_us);
 }
 
+/* A second later. */
+static inline void say_lookup_later(
+    struct world *w, const char *name, const char *child, uint32_t dir_ctime)
+{
+	w->now_us += S;
+	say_lookup(w, name, child, dir_ctime, round_trip(w));
+}
+
 static inline void say_pathconf(struct world *w, bool with_attributes)
 {
 	union nfs_args args = {.object = fh_of("dir")};

@@ -13,8 +13,7 @@ FIXTURE(struct world, setup, teardown);
 TEST(test_foreign_change_ends_names, struct world *w)
 {
 	say_dir(w, "dir", 10);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say_dir(w, "dir", 11);
 	assert_false(holds(w, "x"));
 }
@@ -22,8 +21,7 @@ TEST(test_foreign_change_ends_names, struct world *w)
 TEST(test_own_change_keeps_the_rest_for_the_bound, struct world *w)
 {
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	w->now_us += S;
 	say_remove(w, "y", 10, 11);
 	assert_true(holds(w, "x"));
@@ -36,8 +34,7 @@ TEST(test_own_change_keeps_the_rest_for_the_bound, struct world *w)
 TEST(test_later_own_changes_do_not_renew, struct world *w)
 {
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say_remove(w, "y", 10, 11);
 	w->now_us += 2 * S;
 	say_remove(w, "z", 11, 12);
@@ -48,8 +45,7 @@ TEST(test_later_own_changes_do_not_renew, struct world *w)
 TEST(test_foreign_change_under_an_own_one, struct world *w)
 {
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	/* Before ours it was 11: somebody was there. */
 	say_remove(w, "y", 11, 12);
 	assert_false(holds(w, "x"));
@@ -60,8 +56,7 @@ TEST(test_pathconf_before_attributes, struct world *w)
 {
 	say_pathconf(w, false);
 	say_dir(w, "dir", 10);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say_remove(w, "y", 10, 11);
 	assert_true(holds(w, "x"));
 }
@@ -70,8 +65,7 @@ TEST(test_own_change_where_names_fold, struct world *w)
 {
 	/* Whether case counts was never asked. */
 	say_dir(w, "dir", 10);
-	w->now_us += S;
-	say_lookup(w, "NAME", "f", 10, round_trip(w));
+	say_lookup_later(w, "NAME", "f", 10);
 	say_remove(w, "name", 10, 11);
 	assert_false(holds(w, "NAME"));
 }
@@ -162,8 +156,7 @@ TEST(test_failed_change_tells_of_the_directory, struct world *w)
 	union nfs_res res = {.status = NFS3ERR_EXIST};
 
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", NULL, 10, round_trip(w));
+	say_lookup_later(w, "x", NULL, 10);
 	assert_true(holds(w, "x"));
 	/* Somebody else was there: the directory is another. */
 	res.newobj.newobj3res_u.dir_wcc = wcc(1, 10, 50);
@@ -241,8 +234,7 @@ TEST(test_rename_of_one_of_two_names, struct world *w)
 	nfs3_name x = fh_of("x");
 
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say_lookup(w, "y", "f", 10, round_trip(w));
 	a.nlink = 2;
 	a.ctime.seconds = 6;
@@ -319,8 +311,7 @@ TEST(test_unknown_effect_forgets, struct world *w)
 
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
 	say_dir(w, "dir", 10);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	l.sent_us = l.now_us = w->now_us;
 	learn_unknown(&l);
 	assert_false(holds(w, "x"));
@@ -340,8 +331,7 @@ TEST(test_removed_name_that_somebody_had_moved, struct world *w)
 	say_lookup(w, "y", "g", 10, round_trip(w));
 	say_remove(w, "y", 10, 11);
 	assert_true(fresh(w, "n"));
-	w->now_us += S;
-	say_lookup(w, "x", "f", 11, round_trip(w));
+	say_lookup_later(w, "x", "f", 11);
 	say_remove(w, "x", 12, 13);
 	assert_false(fresh(w, "n"));
 	assert_false(fresh(w, "f"));
@@ -392,8 +382,7 @@ TEST(test_create_without_a_handle, struct world *w)
 {
 	set_mode(w, CONFIG_CONSISTENCY_FROZEN);
 	say_sensitive(w);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say_create(w, "y", GUARDED);
 	assert_true(fresh(w, "f"));
 	say_create(w, "x", UNCHECKED);
@@ -408,8 +397,7 @@ TEST(test_stale_drops_names, struct world *w)
 	struct dentry *d;
 
 	say_dir(w, "dir", 10);
-	w->now_us += S;
-	say_lookup(w, "x", "f", 10, round_trip(w));
+	say_lookup_later(w, "x", "f", 10);
 	say(w, NFSPROC3_GETATTR, &args, &res, round_trip(w));
 	d = namecache_find(w->caches->names, node_of(w, "dir"), &x);
 	assert_true(!d || !dentry_child(w->caches->names, d));
