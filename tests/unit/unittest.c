@@ -15,7 +15,7 @@ static struct CMUnitTest tests[TESTS_MAX];
 static struct unittest_fixture fixtures[TESTS_MAX]; /* of each test */
 static struct unittest_fixture fixture;             /* of those to come */
 static size_t ntests, begun;
-static struct made *made; /* by the test that runs */
+static struct made *made;     /* by the test that runs */
 static size_t nmade, nopened; /* … and before, when its fixture opened */
 
 void *unittest_after(void (*end)(void *), void *x)

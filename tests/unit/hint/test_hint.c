@@ -155,7 +155,7 @@ TEST(test_no_answer, struct hint_world *w)
 /* … unless nobody was asked for it. */
 TEST(test_given_up, struct hint_world *w)
 {
-		struct want *want;
+	struct want *want;
 
 	add_files(w, stream(w, ""), 1);
 	want = queue_next(w->pf.queue);

@@ -41,9 +41,9 @@ TEST(test_one_access, struct world *w)
 	assert_int_equal(count_events(w), 20);
 	for (int i = 1; i < 50; i++)
 		call(w, (struct predictor_obs){.kind = PREDICTOR_READ,
-			     .object = 100,
-			     .offset_bytes = (uint64_t)i * 65536,
-			     .count_bytes = 65536});
+			    .object = 100,
+			    .offset_bytes = (uint64_t)i * 65536,
+			    .count_bytes = 65536});
 	assert_int_equal(count_events(w), 20);
 	/* Opened again later: another access. */
 	by_handle(w, PREDICTOR_GETATTR, 101);
@@ -224,10 +224,10 @@ TEST(test_analogy, struct world *w)
 			}
 		}
 		call(w, (struct predictor_obs){.kind = PREDICTOR_READ,
-			     .object = d * 1000 + 1,
-			     .parent = d,
-			     .name_hash = 4711,
-			     .size_bytes = 100});
+			    .object = d * 1000 + 1,
+			    .parent = d,
+			    .name_hash = 4711,
+			    .size_bytes = 100});
 	}
 	assert_true(foretold >= 20);
 	assert_true(wanted >= 8);
@@ -260,9 +260,9 @@ TEST(test_absent_no_more, struct world *w)
 		pause_run(w);
 	}
 	call(w, (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
-		     .object = 555,
-		     .parent = 2,
-		     .name_hash = 2001 * 31 + 5});
+		    .object = 555,
+		    .parent = 2,
+		    .name_hash = 2001 * 31 + 5});
 	pause_run(w);
 	named(w, PREDICTOR_ABSENT, 2000, 2, false);
 	assert_null(told(w, 2001));

@@ -32,8 +32,8 @@ TEST(test_timer_rests_while_it_is_saved)
 	struct prefetch pf = {0};
 
 	assert_int_equal(pipe(gate), 0);
-	snprintf(pf.save.path, sizeof(pf.save.path), "%s/trees",
-	    unittest_folder());
+	snprintf(
+	    pf.save.path, sizeof(pf.save.path), "%s/trees", unittest_folder());
 	pf.g.base = event_base_new();
 	pf.g.iopool = iopool_new(pf.g.base, 1);
 	pf.name = "nas";
