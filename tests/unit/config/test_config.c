@@ -5,8 +5,6 @@
 
 #include <arpa/inet.h>
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <string.h>
 
 /* Where the presets are: the top of the sources. */
 #ifndef FF_SOURCE_DIR

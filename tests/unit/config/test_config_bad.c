@@ -2,9 +2,6 @@
 /* The parser refuses wrong configurations, and says why in these very words. */
 #include "config/config_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 /* Lines 1 to 3 of most texts here. */

@@ -3,8 +3,6 @@
  * that a reload leaves it as it is. */
 #include "config/config_fixture.h"
 
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 

@@ -2,8 +2,6 @@
 /* An engine under test and a server that lies; see the header. */
 #include "engine/lies_fixture.h"
 
-#include <unistd.h>
-
 #include "unittest.h"
 #include "scenario/vclock.h"
 

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A real cluster of six: all slots, slots that move, a master that dies. */
-#include <event2/event.h>
-
 #include "unittest.h"
 #include "engine/engine_private.h"
 #include "engine/engine_fixture.h"

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* An engine that lies, refuses or is something else, in virtual time. */
-#include <unistd.h>
-
 #include <event2/event.h>
 
 #include "unittest.h"

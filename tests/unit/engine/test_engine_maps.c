@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A cluster whose nodes lie: maps, MOVED and ASK, in virtual time. */
-#include <event2/event.h>
-
 #include "unittest.h"
 #include "engine/engine_private.h"
 #include "engine/engine_fixture.h"

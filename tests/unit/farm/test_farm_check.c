@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* What `farm check` finds at a real redis-server and at an engine that lies,
  * and that a flush removes what is the farm's, and nothing else. */
-#include <time.h>
-#include <unistd.h>
 #include "unittest.h"
 
 #include <event2/event.h>

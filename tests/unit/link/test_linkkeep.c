@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The estimate of a link over a restart. */
-#include <unistd.h>
 #include <event2/event.h>
 
 #include "unittest.h"

@@ -3,8 +3,6 @@
  * predictions. */
 #include "predictor/predictor.h"
 
-#include <unistd.h>
-
 #include "predictor/learn_fixture.h"
 #include "predictor/persist/persist.h"
 #include "predictor/store/extents.h"

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Names that say by what they are called, and of which kind they are, whether
  * they will be used: in directories that nobody used before. */
-#include <stdio.h>
-#include <string.h>
 
 #include <xxhash.h>
 
