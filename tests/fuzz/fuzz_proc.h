@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What the fuzzers of calls and of replies share. */
+/* The fuzzers of calls and of replies share this. */
 #ifndef FOREFETCH_FUZZ_PROC_H
 #define FOREFETCH_FUZZ_PROC_H
 

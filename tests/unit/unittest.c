@@ -16,7 +16,7 @@ static struct unittest_fixture fixtures[TESTS_MAX]; /* of each test */
 static struct unittest_fixture fixture;             /* of those to come */
 static size_t ntests, begun;
 static struct made *made;     /* by the test that runs */
-static size_t nmade, nopened; /* … and before, when its fixture opened */
+static size_t nmade, nopened; /* nopened of them by its fixture */
 
 void *unittest_after(void (*end)(void *), void *x)
 {

@@ -82,9 +82,9 @@ struct unittest_fixture {
 	    unittest_early, line)(void)
 #define UNITTEST_JOIN(a, b) a##_##b
 
-/* What a test makes, and `end` takes away when the test is over, though it has
- * failed: the latest first, and what its fixture opened behind the fixture. Has
- * the value of `x`. */
+/* A test made `x`, and `end` takes it away when the test is over, though it has
+ * failed: the latest first, and what the fixture made when it opened behind
+ * that. It has the value of `x`. */
 #define AFTER(end, x)                                                          \
 	((void)sizeof((end)(x), 0), unittest_after((void (*)(void *))(end), x))
 

@@ -50,7 +50,7 @@ struct fixture {
 
 uint64_t time_now_ms(void);
 
-/* What the daemon, whose `ctx` is the fixture, tells of itself. */
+/* The daemon, whose `ctx` is the fixture, tells this of itself. */
 void fill_status(void *ctx, struct arena *a, Forefetch__Status *out);
 
 /* Makes a directory, an event base and a control socket; and undoes it. */
