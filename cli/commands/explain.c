@@ -70,12 +70,6 @@ static void put_word(const struct word *list, size_t n, const char *key)
 #define PUT_WORD(list, key)                                                    \
 	put_word(list, sizeof(list) / sizeof((list)[0]), key)
 
-static const char *type_name(Forefetch__Explained__Type type)
-{
-	return types[(size_t)type < sizeof(types) / sizeof(types[0]) ? type
-								     : 0];
-}
-
 static void put_bits(const char *const *names, size_t n, uint32_t bits)
 {
 	bool first = true;
@@ -117,11 +111,13 @@ static void put_limit(const Forefetch__Explained *x)
 
 static void put_object(const Forefetch__Explained *x)
 {
+	bool known = (size_t)x->type < sizeof(types) / sizeof(types[0]);
+
 	if (x->type == FOREFETCH__EXPLAINED__TYPE__UNKNOWN) {
 		puts("  attributes   not cached");
 		return;
 	}
-	printf("  attributes   %s", type_name(x->type));
+	printf("  attributes   %s", types[known ? x->type : 0]);
 	ctl_put(stdout, x, ", {size:B}; ");
 	put_age(x->attr_age_us, x->attr_fresh);
 	put_limit(x);

@@ -254,14 +254,9 @@ static void report_link(const struct probe_facts *f, struct findings *out)
 	    FILES, ctl_text_us(without, slow), CALLS, ctl_text_us(with, fast));
 }
 
-static uint64_t absolute(int64_t us)
-{
-	return us < 0 ? (uint64_t)-us : (uint64_t)us;
-}
-
 static void report_clock(const struct probe_facts *f, struct findings *out)
 {
-	uint64_t off = absolute(f->clock_us);
+	uint64_t off = (uint64_t)imaxabs(f->clock_us);
 	char text[CTL_TEXT_MAX];
 	enum finding_state state = FINDING_OK;
 

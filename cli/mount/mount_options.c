@@ -190,17 +190,12 @@ static bool take_wait(
 	return true;
 }
 
-static bool is_number(const char *value)
-{
-	return value && *value && value[strspn(value, "0123456789")] == '\0';
-}
-
 static bool take_row(struct mount_options *out, const struct option_group *row,
     const char *name, const char *value, struct mount_why *why)
 {
 	switch (row->treat) {
 	case NUMBER:
-		if (!is_number(value))
+		if (!value || !*value || value[strspn(value, "0123456789")])
 			return mount_refuse(why, "%s=%s: want a number", name,
 			    value ? value : "");
 		return add_kernel(out, name, value, why);

@@ -62,33 +62,23 @@ void top_look_order(
 	}
 }
 
-static bool servers_chosen(const struct top_look *look)
-{
-	return look->server >= 0;
-}
-
 /* ---- first and last line ---------------------------------------------- */
-
-static const char *farm_word(
-    const Forefetch__FarmStatus *farm, char buf[CTL_TEXT_MAX])
-{
-	return farm ? json_word(buf, &forefetch__farm_status__state__descriptor,
-			  (int)farm->state)
-		    : "";
-}
 
 static void draw_first(
     struct top_page *p, const struct top_model *m, const struct top_look *look)
 {
 	const Forefetch__Status *st = m->sample ? m->sample->status : NULL;
 	int columns = top_page_columns(p), at;
-	char text[192], age[CTL_TEXT_MAX], farm[CTL_TEXT_MAX];
+	char text[192], age[CTL_TEXT_MAX], farm[CTL_TEXT_MAX] = "";
 	char *version =
 	    st ? ctl_text_clean(st->version, strlen(st->version)) : NULL;
 	int clock = top_text_columns(look->clock);
 
 	at = top_page_put(p, 0, 0, columns, TOP_TITLE, "forefetch top");
 	text[0] = '\0';
+	if (st && st->farm)
+		json_word(farm, &forefetch__farm_status__state__descriptor,
+		    (int)st->farm->state);
 	if (look->paused)
 		snprintf(text, sizeof(text), "  DISPLAY PAUSED");
 	else if (st)
@@ -96,7 +86,7 @@ static void draw_first(
 		    "  %zu server%s, forefetchd %s up %s%s%s", m->nservers,
 		    m->nservers == 1 ? "" : "s", version ? version : "",
 		    ctl_text_duration(age, st->uptime_us),
-		    st->farm ? ", farm " : "", farm_word(st->farm, farm));
+		    st->farm ? ", farm " : "", farm);
 	free(version);
 	(void)top_page_put(p, 0, at, columns - at - clock - 1,
 	    look->paused ? TOP_WARN : TOP_PLAIN, text);
@@ -110,7 +100,7 @@ static void draw_keys(
 	    "name", "calls", "link", "waits"};
 	char text[256], *name = NULL;
 
-	if (servers_chosen(look))
+	if (look->server >= 0)
 		name =
 		    ctl_text_clean(m->servers[look->server].status->name.data,
 			m->servers[look->server].status->name.len);
