@@ -343,6 +343,10 @@ void predictor_forget(struct predictor *p, uint64_t object);
  * sessions stay as they are, the lead has to be set again. 0, or -ENOMEM and
  * nothing has changed. */
 int predictor_clear(struct predictor *p);
+/* The same in a moment: returns what was forgotten, to be freed by
+ * predictor_free(), which takes up to 30 ms, in any thread. NULL and errno
+ * without memory. */
+struct predictor *predictor_empty(struct predictor *p);
 
 void predictor_get_stats(const struct predictor *p, struct predictor_stats *st);
 

@@ -144,6 +144,7 @@ struct predictor {
 	/* A new number whenever objects and trails are numbered anew, so that
 	 * walks that go on from turn to turn notice it and end. */
 	uint32_t era;
+	uint32_t emptied;   /* how often all was forgotten */
 	uint64_t lead_ns;   /* predictor_set_lead() */
 	uint64_t recent_ns; /* obs.recent_ns of the last event */
 	uint64_t session_pause_ns, session_time_ns;
@@ -171,11 +172,6 @@ static inline bool has_part(const struct predictor *p, enum predictor_part part)
 {
 	return !(p->opt.without >> part & 1);
 }
-
-/* predictor.c: trails and graph of the size that the budget gives them. NULL
- * without memory. */
-struct trails *arena_trails(size_t budget_bytes);
-struct graph *arena_graph(size_t budget_bytes);
 
 /* place.c: an object is what its directory calls by its name. */
 /* Puts the object at that place. If another object was known there, the two

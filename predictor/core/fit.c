@@ -25,14 +25,17 @@ static void fit_vote(struct fit *f)
 
 		for (int j = 0; j < BEFORE; j++) {
 			const struct object *o;
+			uint32_t id;
 
 			at = trails_prev(p->trails, at);
 			if (at == TRAIL_NONE)
 				break;
-			o = objects_at(
-			    p->objects, trails_object(p->trails, at));
+			id = trails_object(p->trails, at);
+			if (id == TRAIL_NOTHING)
+				continue;
+			o = objects_at(p->objects, id);
 			if (j == 0)
-				f->before[i] = trails_object(p->trails, at);
+				f->before[i] = id;
 			if (o->seen_at &&
 			    o->seen_at >= p->streams.at[o->stream]->made_at &&
 			    p->events - o->seen_at < LATELY * f->spacing &&

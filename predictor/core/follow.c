@@ -275,9 +275,12 @@ static uint32_t entry_object(
     struct predictor *p, struct stream *s, uint32_t at, bool *wait)
 {
 	uint32_t object = trails_object(p->trails, at);
-	const struct object *o = objects_at(p->objects, object);
+	const struct object *o;
 
 	*wait = false;
+	if (object == TRAIL_NOTHING)
+		return OBJECT_NONE;
+	o = objects_at(p->objects, object);
 	/* The number may mean another object by now. */
 	if (o->free || trails_time(p->trails, at) < o->born_at)
 		return OBJECT_NONE;

@@ -49,16 +49,6 @@ static void on_evict(void *ctx, uint32_t id, struct object *o)
 	}
 }
 
-struct trails *arena_trails(size_t budget_bytes)
-{
-	return trails_new((uint32_t)(budget_bytes / 20 * 9 / 26));
-}
-
-struct graph *arena_graph(size_t budget_bytes)
-{
-	return graph_new((uint32_t)(budget_bytes / 5 / 128));
-}
-
 /*
  * Who gets which share of the budget, divided by what one element takes. An
  * object has 48 bytes and an entry of three maps; an entry of a trail has 8,
@@ -73,8 +63,8 @@ static bool arenas_make(struct predictor *p)
 	size_t budget = p->opt.budget_bytes;
 
 	p->objects = objects_new((uint32_t)(budget / 4 / 150), on_evict, p);
-	p->trails = arena_trails(budget);
-	p->graph = arena_graph(budget);
+	p->trails = trails_new((uint32_t)(budget / 20 * 9 / 26));
+	p->graph = graph_new((uint32_t)(budget / 5 / 128));
 	p->names = names_new((uint32_t)(budget / 16 / 128), budget / 16 / 8);
 	p->extents = extents_new((uint32_t)(budget / 64 / 384));
 	p->sessions = sessions_new((uint32_t)(budget / 8192));
@@ -145,18 +135,34 @@ static void arenas_free(struct predictor *p)
 	streams_free(&p->streams);
 }
 
-int predictor_clear(struct predictor *p)
+struct predictor *predictor_empty(struct predictor *p)
 {
 	struct predictor *fresh = predictor_new(&p->opt);
+	struct predictor *old = malloc(sizeof(*old));
 
-	if (!fresh)
-		return -errno;
-	arenas_free(p);
+	if (!fresh || !old) {
+		predictor_free(fresh);
+		free(old);
+		errno = ENOMEM;
+		return NULL;
+	}
 	predictor_set_sessions(fresh, p->session_pause_ns, p->session_time_ns);
 	fresh->era = p->era + 1;
+	fresh->emptied = p->emptied + 1;
+	*old = *p;
 	*p = *fresh;
 	objects_set_ctx(p->objects, p);
 	free(fresh);
+	return old;
+}
+
+int predictor_clear(struct predictor *p)
+{
+	struct predictor *old = predictor_empty(p);
+
+	if (!old)
+		return -errno;
+	predictor_free(old);
 	return 0;
 }
 

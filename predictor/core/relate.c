@@ -29,10 +29,14 @@ static uint32_t relate_begin(struct predictor *p, uint32_t object)
 
 		graph_occur(p->graph, node);
 		for (int j = 0; j < GRAPH_WINDOW; j++) {
+			uint32_t id;
+
 			at = trails_next(p->trails, at);
 			if (at == TRAIL_NONE)
 				break;
-			graph_add(p->graph, node, trails_object(p->trails, at));
+			id = trails_object(p->trails, at);
+			if (id != TRAIL_NOTHING)
+				graph_add(p->graph, node, id);
 		}
 		place = trails_earlier(p->trails, place);
 	}

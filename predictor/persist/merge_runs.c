@@ -164,10 +164,11 @@ static bool part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
 	uint32_t id = part->objects[i], place, looks = LOOK_BACK;
-	const struct object *o = objects_at(p->objects, id);
+	const struct object *o;
 
 	if (!snapshot_part_has(p, part, i))
 		return false;
+	o = objects_at(p->objects, id);
 	if (o->born_at <= part->begun_at)
 		return true;
 	for (place = o->last; place != TRAIL_NONE && looks > 0; looks--) {

@@ -125,8 +125,11 @@ static int export_objects(struct predictor_snapshot *x)
 bool snapshot_part_has(
     const struct predictor *p, const struct trail_part *part, uint32_t i)
 {
-	const struct object *o = objects_at(p->objects, part->objects[i]);
+	const struct object *o;
 
+	if (part->objects[i] == TRAIL_NOTHING)
+		return false;
+	o = objects_at(p->objects, part->objects[i]);
 	return !o->free && part->ended_at >= o->born_at;
 }
 
@@ -210,11 +213,12 @@ static int export_choose(struct predictor_snapshot *x)
 		return 0;
 	for (uint32_t i = 0; i < part.n && trees_part_is_of(x->only, &part);
 	     i++) {
-		const struct object *o =
-		    objects_at(x->p->objects, part.objects[i]);
+		const struct object *o;
 
-		if (snapshot_part_has(x->p, &part, i) &&
-		    (x->user || (o->dir != DIR_NONE && o->name)))
+		if (!snapshot_part_has(x->p, &part, i))
+			continue;
+		o = objects_at(x->p->objects, part.objects[i]);
+		if (x->user || (o->dir != DIR_NONE && o->name))
 			snapshot_choose(x, part.objects[i]);
 	}
 	return 1;

@@ -62,6 +62,8 @@ enum tree_step trees_step(
 		at->run = at->program = OBJECT_NONE;
 		at->owner = part->owner;
 	}
+	if (part->objects[i] == TRAIL_NOTHING)
+		return TREE_NOTHING;
 	o = objects_at(at->p->objects, part->objects[i]);
 	/* The number may mean another object by now. */
 	if (o->free || part->ended_at < o->born_at)

@@ -103,7 +103,7 @@ int predictor_import_trees(
  * checks the bytes, which are not needed afterwards, in any thread: ten
  * milliseconds for 4 MiB. NULL and errno. A step looks at 32 objects, uses or
  * the like, and 64 steps take a third of a millisecond; it returns true at the
- * end or after an error, which is also -ESTALE where trees were cleared
+ * end or after an error, which is also -ESTALE where all trees were cleared
  * meanwhile. Everything that was added by then stays.
  */
 struct predictor_import;
@@ -114,11 +114,26 @@ int predictor_import_error(const struct predictor_import *x);
 void predictor_import_free(struct predictor_import *x); /* or NULL */
 
 /*
- * Forgets what was learned from one uid, or one tree with all its uses. Objects
- * that are in no other tree are as if never used; all streams begin anew. 0, or
- * -ENOENT or -ENOMEM, and then nothing has changed. predictor_clear() forgets
- * everything.
+ * Forgets what was learned from one uid, or the tree `id` with all its uses.
+ * Objects that are in no other tree are as if never used; all streams begin
+ * anew. predictor_clear() forgets everything.
+ *
+ * In steps, while learning goes on: predictor_clear_new() gives NULL and errno,
+ * which is ENOENT where nothing is known of the uid. A step looks at 32 entries
+ * of trails, objects or the like, and 64 steps take half a millisecond; it
+ * returns true at the end or after an error: -ENOENT where there is no such
+ * tree, -ENOMEM, or -ESTALE where somebody else's clearing ended meanwhile;
+ * then nothing has changed. If nobody goes on to the end, a part is forgotten.
+ * `p` must outlive it.
  */
+struct predictor_clear;
+/* 0 as `id` means all that is of the uid, which is not TREES_ALL then. */
+struct predictor_clear *predictor_clear_new(
+    struct predictor *p, uint64_t uid, uint64_t id);
+bool predictor_clear_step(struct predictor_clear *c, size_t steps);
+int predictor_clear_error(const struct predictor_clear *c);
+void predictor_clear_free(struct predictor_clear *c); /* NULL is allowed */
+/* At once. 0, or -errno as above. */
 int predictor_clear_uid(struct predictor *p, uint64_t uid);
 int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Forgetting a uid or a tree: all trails are written anew without it, and the
- * graph grows again out of them. Streams begin anew, because the places that
- * they know are gone.
+ * Forgetting a uid or a tree, a step at a time. Its entries are cut out of the
+ * trails where they stand, so all others keep their places and learning may go
+ * on between two steps. The graph grows again out of the trails. Streams begin
+ * anew, since they have seen what is forgotten.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,29 +12,56 @@
 #include "predictor/persist/persist.h"
 #include "predictor/persist/trees_private.h"
 
-struct clear {
+enum {
+	STEP = 32,       /* directories or the like */
+	FEW_OBJECTS = 8, /* each of which takes longer */
+};
+
+struct predictor_clear {
 	struct trees_at at;
 	struct predictor *p;
-	struct trails *trails; /* the new ones */
-	struct graph *graph;   /* the same */
-	bool *cut;             /* by object: it lost a use */
+	struct trees_show *show; /* of the tree, until it is found */
+	struct trails_at walk;
+	bool *cut; /* by object: it lost a use */
 	uint64_t id;
-	uint32_t tail;           /* of the new trail */
-	uint32_t not_before;     /* event of its last entry */
+	uint32_t next; /* what the phase looks at next */
+	uint32_t emptied;
+	unsigned phase;
+	int error;
 	uint16_t only;           /* bits of uids */
 	bool whole;              /* all that is theirs; else the tree `id` */
+	bool walking;            /* `walk` has begun */
 	bool in_run, in_program; /* the entry belongs to that tree */
 };
 
-/* Whether a tree with that root is the one to be forgotten. */
-static bool clear_is_root(const struct clear *c, uint32_t root)
+/* ---- which entries ------------------------------------------------------ */
+
+/* The uid must have such a tree that can be shown. */
+static int clear_find(struct predictor_clear *c)
+{
+	const struct predictor_line *lines;
+	bool more;
+	size_t n;
+	int rc;
+
+	if (!c->show)
+		return 0;
+	if (!trees_show_step(c->show, 1))
+		return 1;
+	rc = trees_show_lines(c->show, &lines, &n, &more);
+	trees_show_free(c->show);
+	c->show = NULL;
+	return rc;
+}
+
+static bool clear_is_root(const struct predictor_clear *c, uint32_t root)
 {
 	return trees_id(c->p, root, c->at.owner) == c->id;
 }
 
 /* Whether the entry is to be forgotten. */
 static bool clear_takes(
-    struct clear *c, const struct trail_part *part, uint32_t i)
+    struct predictor_clear *c, const struct trail_part *part, uint32_t i)
 {
 	switch (trees_step(&c->at, part, i)) {
 	case TREE_NOTHING:
@@ -55,43 +83,33 @@ static bool clear_takes(
 	return true;
 }
 
-/* About when the entry was written: not before its object was made, nor before
- * the entries in front of it. */
-static uint32_t clear_time(
-    struct clear *c, const struct trail_part *part, uint32_t i)
+/* Streams have seen what is forgotten, and the room behind their last places is
+ * about to be given back. */
+static void clear_streams(struct predictor *p)
 {
-	const struct object *o = objects_at(c->p->objects, part->objects[i]);
-
-	if (c->not_before < o->born_at)
-		c->not_before = o->born_at;
-	if (c->not_before < part->begun_at + i)
-		c->not_before = part->begun_at + i;
-	return c->not_before;
+	streams_reset(&p->streams);
+	p->nwanted = 0;
 }
 
-/* Writes the part anew, without what is to be forgotten. */
-static void clear_part(struct clear *c, const struct trail_part *part)
+static int clear_trails(struct predictor_clear *c)
 {
-	if (!part->more) {
-		c->tail = TRAIL_NONE;
-		c->not_before = 0;
-	}
-	for (uint32_t i = 0; i < part->n; i++) {
-		uint32_t object = part->objects[i];
-		struct object *o = objects_at(c->p->objects, object);
+	struct trails *t = c->p->trails;
+	struct trail_part part;
 
-		if (clear_takes(c, part, i))
-			continue;
-		c->tail = trails_append(c->trails, c->tail,
-		    &(struct trail_use){.object = object,
-			.last = o->last,
-			.now = clear_time(c, part, i),
-			.owner = part->owner,
-			.needs = part->needs[i] & NEEDS_KEPT,
-			.begins = (part->needs[i] & TRAIL_BEGINS) != 0});
-		o->last = c->tail;
+	if (!c->walking)
+		trails_begin(t, &c->walk);
+	c->walking = trails_part(t, &c->walk, &part);
+	if (!c->walking) {
+		clear_streams(c->p);
+		return 0;
 	}
+	for (uint32_t i = 0; i < part.n; i++)
+		if (clear_takes(c, &part, i))
+			trails_cut(t, part.place + i);
+	return 1;
 }
+
+/* ---- what they were of -------------------------------------------------- */
 
 /* The object becomes as if it was listed and never used. */
 static void object_unuse(struct predictor *p, uint32_t id)
@@ -100,153 +118,189 @@ static void object_unuse(struct predictor *p, uint32_t id)
 
 	twin_drop(p, id, o);
 	extents_drop(p->extents, id);
+	o->last = TRAIL_NONE;
 	o->seen_at = 0;
 	o->count = o->hits = o->tries = o->unused = 0;
 	o->needs = o->first = 0;
 }
 
-/* Forgets what no trail has any more; and of a uid also what it only met. */
-static void clear_objects(struct clear *c)
+static void clear_object(struct predictor_clear *c, uint32_t id)
 {
+	struct predictor *p = c->p;
+	struct object *o = objects_at(p->objects, id);
 	uint16_t bit = c->whole ? c->only : 0;
-	uint32_t end = objects_end(c->p->objects);
 
-	for (uint32_t id = 0; id < end; id++) {
-		struct object *o = objects_at(c->p->objects, id);
-
-		if (o->free)
-			continue;
-		if (c->cut[id] && o->last == TRAIL_NONE)
-			object_unuse(c->p, id);
-		if (!(o->met_by & bit))
-			continue;
-		o->met_by &= (uint16_t)~bit;
-		if (!o->met_by)
-			objects_drop(c->p->objects, id);
+	if (o->free)
+		return;
+	if (o->edges != GRAPH_NONE)
+		graph_drop(p->graph, o->edges);
+	o->edges = GRAPH_NONE;
+	if (c->cut[id]) {
+		o->last = trails_mend(p->trails, id, o->last);
+		if (!trails_holds(p->trails, o->last, id))
+			object_unuse(p, id);
 	}
+	if (!(o->met_by & bit))
+		return;
+	o->met_by &= (uint16_t)~bit;
+	if (!o->met_by)
+		objects_drop(p->objects, id);
 }
 
-/* A listing that nobody else was shown goes with the uid; the directory itself
- * stays, since numbers of directories are never given up. */
-static void clear_dirs(struct clear *c)
+static int clear_objects(struct predictor_clear *c)
 {
-	for (uint32_t i = 0; i < names_count(c->p->names); i++) {
-		struct dir *d = names_at(c->p->names, i);
+	uint32_t n = objects_end(c->p->objects);
+
+	for (int i = 0; i < FEW_OBJECTS && c->next < n; i++)
+		clear_object(c, c->next++);
+	return c->next < n;
+}
+
+static int clear_dirs(struct predictor_clear *c)
+{
+	struct names *ns = c->p->names;
+
+	if (!c->whole)
+		return 0;
+	for (int i = 0; i < STEP && c->next < names_count(ns); i++, c->next++) {
+		struct dir *d = names_at(ns, c->next);
 
 		if (!(d->met_by & c->only))
 			continue;
 		d->met_by &= (uint16_t)~c->only;
 		if (!d->met_by)
-			names_set_list(c->p->names, i, NULL, NULL, 0);
+			names_set_list(ns, c->next, NULL, NULL, 0);
 	}
+	return c->next < names_count(ns);
 }
 
-/* Streams know numbers of objects and places that mean nothing now. */
-static void clear_streams(struct predictor *p)
+static int clear_room(struct predictor_clear *c)
 {
-	streams_reset(&p->streams);
-	p->now = NULL;
-	p->nwanted = 0;
+	return trails_sweep(c->p->trails, &c->next, STEP);
 }
 
-/* Nothing can fail from here on, so either all of it is forgotten or nothing.
- */
-static void clear_all(struct clear *c)
+/* ---- steps -------------------------------------------------------------- */
+
+typedef int (*clear_phase)(struct predictor_clear *c);
+
+static const clear_phase phases[] = {
+    clear_find, clear_trails, clear_objects, clear_dirs, clear_room};
+
+enum { PHASES = sizeof(phases) / sizeof(phases[0]) };
+
+static void clear_end(struct predictor_clear *c)
 {
 	struct predictor *p = c->p;
-	uint32_t end = objects_end(p->objects);
-	struct trail_part part;
-	struct trails_at at;
 
-	for (uint32_t id = 0; id < end; id++) {
-		struct object *o = objects_at(p->objects, id);
-
-		if (o->free)
-			continue;
-		o->last = TRAIL_NONE;
-		o->edges = GRAPH_NONE;
-	}
-	trails_begin(p->trails, &at);
-	while (trails_part(p->trails, &at, &part))
-		clear_part(c, &part);
-	trails_free(p->trails);
-	graph_free(p->graph);
-	p->trails = c->trails;
-	p->graph = c->graph;
 	p->era++;
-	clear_streams(p);
-	clear_objects(c);
 	if (c->whole)
-		clear_dirs(c);
+		*wall_brought(&p->wall, c->only) =
+		    (struct brought){.since = p->events - p->imported};
 }
 
-/* Allocates all that the new trails and graph need before anything changes. */
-static int clear_run(struct clear *c)
+bool predictor_clear_step(struct predictor_clear *c, size_t steps)
 {
 	struct predictor *p = c->p;
 
-	c->cut = calloc(objects_end(p->objects) + 1, sizeof(*c->cut));
-	c->trails = arena_trails(p->opt.budget_bytes);
-	c->graph = arena_graph(p->opt.budget_bytes);
-	if (c->cut && c->trails && c->graph) {
-		clear_all(c);
-		free(c->cut);
-		return 0;
+	/* Meanwhile everything was forgotten, and so was this. */
+	if (c->emptied != p->emptied)
+		c->phase = PHASES;
+	/* The stream and objects of the last event may be given up. */
+	p->now = NULL;
+	for (; steps > 0 && c->phase < PHASES && !c->error; steps--) {
+		int rc = phases[c->phase](c);
+
+		c->error = rc < 0 ? rc : 0;
+		if (rc != 0)
+			continue;
+		c->next = 0;
+		if (++c->phase == PHASES)
+			clear_end(c);
 	}
+	return c->phase == PHASES || c->error;
+}
+
+int predictor_clear_error(const struct predictor_clear *c)
+{
+	return c->error;
+}
+
+void predictor_clear_free(struct predictor_clear *c)
+{
+	if (!c)
+		return;
+	trees_show_free(c->show);
 	free(c->cut);
-	trails_free(c->trails);
-	graph_free(c->graph);
-	return -ENOMEM;
+	free(c);
+}
+
+/* A session is a tree that has no entries, and is forgotten at once. */
+static bool clear_begin(struct predictor_clear *c, uint64_t uid)
+{
+	struct predictor *p = c->p;
+	uint32_t session;
+
+	c->cut = calloc(objects_limit(p->objects) + 1, sizeof(*c->cut));
+	if (!c->cut)
+		return false;
+	if (c->whole) {
+		sessions_forget(p->sessions, uid);
+		return true;
+	}
+	session = session_find(p, c->only, c->id);
+	if (session == SESSION_NONE) {
+		c->show = trees_show_new(p, uid, c->id, 0);
+		return c->show != NULL;
+	}
+	sessions_forget_book(p->sessions, session);
+	c->phase = PHASES;
+	return true;
+}
+
+struct predictor_clear *predictor_clear_new(
+    struct predictor *p, uint64_t uid, uint64_t id)
+{
+	struct predictor_clear *c;
+	uint16_t only;
+
+	errno = ENOENT;
+	if (!trees_uid_bits(p, uid, &only))
+		return NULL;
+	errno = ENOMEM;
+	c = calloc(1, sizeof(*c));
+	if (!c)
+		return NULL;
+	c->at.p = c->p = p;
+	c->emptied = p->emptied;
+	c->only = only;
+	c->whole = !id;
+	c->id = id;
+	if (clear_begin(c, uid))
+		return c;
+	predictor_clear_free(c);
+	errno = ENOMEM;
+	return NULL;
+}
+
+static int clear_at_once(struct predictor *p, uint64_t uid, uint64_t id)
+{
+	struct predictor_clear *c = predictor_clear_new(p, uid, id);
+	int rc;
+
+	if (!c)
+		return -errno;
+	(void)predictor_clear_step(c, SIZE_MAX);
+	rc = c->error;
+	predictor_clear_free(c);
+	return rc;
 }
 
 int predictor_clear_uid(struct predictor *p, uint64_t uid)
 {
-	struct clear c = {.at.p = p, .p = p, .whole = true};
-	int rc;
-
-	if (uid == TREES_ALL)
-		return predictor_clear(p);
-	if (!trees_uid_bits(p, uid, &c.only))
-		return -ENOENT;
-	sessions_forget(p->sessions, uid);
-	rc = clear_run(&c);
-	if (rc == 0)
-		*wall_brought(&p->wall, c.only) =
-		    (struct brought){.since = p->events - p->imported};
-	return rc;
-}
-
-/* 0 if the uid has such a tree, which can be shown then; or -errno. */
-static int tree_find(const struct predictor *p, uint64_t uid, uint64_t id)
-{
-	struct trees_show *s = trees_show_new(p, uid, id, 0);
-	const struct predictor_line *lines;
-	bool more;
-	size_t n;
-	int ret;
-
-	if (!s)
-		return -ENOMEM;
-	while (!trees_show_step(s, SIZE_MAX))
-		;
-	ret = trees_show_lines(s, &lines, &n, &more);
-	trees_show_free(s);
-	return ret;
+	return uid == TREES_ALL ? predictor_clear(p) : clear_at_once(p, uid, 0);
 }
 
 int predictor_clear_tree(struct predictor *p, uint64_t uid, uint64_t id)
 {
-	struct clear c = {.at.p = p, .p = p, .id = id};
-	uint32_t session;
-	int ret;
-
-	if (!trees_uid_bits(p, uid, &c.only))
-		return -ENOENT;
-	session = session_find(p, c.only, id);
-	if (session != SESSION_NONE) {
-		sessions_forget_book(p->sessions, session);
-		return 0;
-	}
-	ret = tree_find(p, uid, id);
-	return ret ? ret : clear_run(&c);
+	return id ? clear_at_once(p, uid, id) : -ENOENT;
 }

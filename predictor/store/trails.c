@@ -14,9 +14,13 @@ enum {
 	 * than it needs: there are as many slots as entries until the index
 	 * grows again. */
 	MOVED_AT_ONCE = 8,
+	/* Nobody looks at more older places of an object, nor, where many of
+	 * them were cut, through more entries for these. */
+	MENDED_PLACES = 64,
+	MENDED_LOOKS = 1024,
 };
 
-#define OBJECT_BITS ((1u << 25) - 1)
+#define OBJECT_BITS TRAIL_NOTHING
 #define NEEDS_BITS  63u
 
 struct trails_entry {
@@ -29,8 +33,8 @@ _Static_assert(sizeof(struct trails_entry) == 8, "what an entry costs");
 struct chunk {
 	struct trails_entry at[CHUNK];
 	uint32_t next, prev; /* chunks */
-	uint32_t begun_at;
-	uint16_t n, owner;
+	uint32_t begun_at;   /* of one that is free: the next free one */
+	uint16_t n, owner;   /* free ones have no entries */
 };
 
 /* A slot of the index; a newer pair simply takes the slot of an older one. */
@@ -50,6 +54,7 @@ struct trails {
 	uint32_t moved;         /* slots of the old one */
 	uint32_t n, cap, limit; /* chunks */
 	uint32_t hand;          /* the oldest chunk, once all are in use */
+	uint32_t free, nfree;   /* chunks that were given back */
 };
 
 struct trails *trails_new(uint32_t limit)
@@ -59,6 +64,7 @@ struct trails *trails_new(uint32_t limit)
 	if (!t)
 		return NULL;
 	t->limit = limit / CHUNK < FIRST_CHUNKS ? FIRST_CHUNKS : limit / CHUNK;
+	t->free = TRAIL_NONE;
 	return t;
 }
 
@@ -113,7 +119,7 @@ void trails_add_needs(struct trails *t, uint32_t place, uint8_t needs)
 
 bool trails_full(const struct trails *t)
 {
-	return t->n >= t->limit;
+	return t->n >= t->limit && t->nfree == 0;
 }
 
 uint32_t trails_time(const struct trails *t, uint32_t place)
@@ -269,19 +275,22 @@ static void chunk_unlink(struct trails *t, struct chunk *c)
 static uint32_t trails_chunk(
     struct trails *t, uint32_t prev, const struct trail_use *use)
 {
-	uint32_t id;
+	uint32_t id = t->free;
 
-	if (t->n < t->cap || trails_grow(t)) {
+	if (id != TRAIL_NONE) {
+		t->free = t->chunks[id].begun_at;
+		t->nfree--;
+	} else if (t->n < t->cap || trails_grow(t)) {
 		id = t->n++;
 	} else if (t->n > 0) {
 		id = t->hand;
 		t->hand = (t->hand + 1) % t->n;
 		chunk_unlink(t, &t->chunks[id]);
-		if (id == prev)
-			prev = TRAIL_NONE;
 	} else {
 		return TRAIL_NONE;
 	}
+	if (prev != TRAIL_NONE && (prev == id || t->chunks[prev].n == 0))
+		prev = TRAIL_NONE;
 	t->chunks[id].n = 0;
 	t->chunks[id].next = TRAIL_NONE;
 	t->chunks[id].prev = prev;
@@ -321,7 +330,7 @@ uint32_t trails_append(
 
 size_t trails_entries(const struct trails *t)
 {
-	return (size_t)t->n * CHUNK;
+	return (size_t)(t->n - t->nfree) * CHUNK;
 }
 
 size_t trails_limit(const struct trails *t)
@@ -378,7 +387,7 @@ static bool next_chunk(const struct trails *t, struct trails_at *at, bool *more)
 	for (at->chunk = TRAIL_NONE; at->done < at->n; at->done++) {
 		uint32_t id = (at->first + at->done) % at->n;
 
-		if (t->chunks[id].prev != TRAIL_NONE)
+		if (t->chunks[id].prev != TRAIL_NONE || t->chunks[id].n == 0)
 			continue;
 		at->chunk = id;
 		at->done++;
@@ -414,4 +423,68 @@ bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
 	*at = (struct trails_at){
 	    .chunk = id, .prev = t->chunks[id].prev, .begun_at = begun_at};
 	return true;
+}
+
+/* ---- forgetting -------------------------------------------------------- */
+
+void trails_cut(struct trails *t, uint32_t place)
+{
+	struct trails_entry *e = place_entry(t, place);
+
+	/* The place of its object before it stays, for trails_mend(). */
+	e->object = TRAIL_NOTHING;
+	e->needs = 0;
+	e->begins = 0;
+}
+
+uint32_t trails_mend(struct trails *t, uint32_t object, uint32_t last)
+{
+	uint32_t *link = &last;
+	int places = 0;
+
+	for (int i = 0; i < MENDED_LOOKS && places < MENDED_PLACES; i++) {
+		bool cut = trails_holds(t, *link, TRAIL_NOTHING);
+
+		if (!cut && !trails_holds(t, *link, object))
+			break;
+		if (cut) {
+			*link = place_entry(t, *link)->earlier;
+			continue;
+		}
+		link = &place_entry(t, *link)->earlier;
+		places++;
+	}
+	return last;
+}
+
+static bool chunk_is_cut(const struct chunk *c)
+{
+	for (uint32_t i = 0; i < c->n; i++)
+		if (c->at[i].object != TRAIL_NOTHING)
+			return false;
+	return c->n > 0;
+}
+
+/* The trail goes on without it. */
+static void chunk_give_back(struct trails *t, uint32_t id)
+{
+	struct chunk *c = &t->chunks[id];
+
+	if (c->prev != TRAIL_NONE)
+		t->chunks[c->prev].next = c->next;
+	if (c->next != TRAIL_NONE)
+		t->chunks[c->next].prev = c->prev;
+	c->prev = c->next = TRAIL_NONE;
+	c->n = 0;
+	c->begun_at = t->free;
+	t->free = id;
+	t->nfree++;
+}
+
+bool trails_sweep(struct trails *t, uint32_t *chunk, uint32_t n)
+{
+	for (; n > 0 && *chunk < t->n; n--, ++*chunk)
+		if (chunk_is_cut(&t->chunks[*chunk]))
+			chunk_give_back(t, *chunk);
+	return *chunk < t->n;
 }

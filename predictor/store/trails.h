@@ -21,9 +21,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define TRAIL_NONE   UINT32_MAX
+#define TRAIL_NONE    UINT32_MAX
 /* A bit beside those of what was needed, in struct trail_part. */
-#define TRAIL_BEGINS 64u
+#define TRAIL_BEGINS  64u
+/* In the place of an object: the entry was cut, and means nothing. No object
+ * has this number. */
+#define TRAIL_NOTHING ((1u << 25) - 1)
 
 struct trails;
 
@@ -72,7 +75,7 @@ uint32_t trails_earlier(const struct trails *t, uint32_t place);
 uint32_t trails_pair(const struct trails *t, uint32_t before, uint32_t object);
 /* Whether the place still holds the object. */
 bool trails_holds(const struct trails *t, uint32_t place, uint32_t object);
-/* How many entries the present chunks have room for. */
+/* How many entries the chunks in use have room for. */
 size_t trails_entries(const struct trails *t);
 /* How many entries there may ever be. */
 size_t trails_limit(const struct trails *t);
@@ -112,5 +115,19 @@ bool trails_part(
  * false if that was taken back. */
 bool trails_seek(const struct trails *t, uint32_t place, uint32_t begun_at,
     struct trails_at *at);
+
+/*
+ * Forgetting, where all other entries keep their places. Whoever cuts entries
+ * mends the places of each object that lost some, and sweeps at the end.
+ */
+void trails_cut(struct trails *t, uint32_t place);
+/* Takes entries that were cut out of the places of an object, whose last one is
+ * `last`: of as many as anybody looks back on. Returns the last one that is
+ * left, if trails_holds() says that it is. */
+uint32_t trails_mend(struct trails *t, uint32_t object, uint32_t last);
+/* Gives back the room of chunks of which everything was cut: looks at `n`
+ * chunks from number `*chunk` on, and moves that; false at the end. No stream
+ * may go on behind a cut entry. */
+bool trails_sweep(struct trails *t, uint32_t *chunk, uint32_t n);
 
 #endif
