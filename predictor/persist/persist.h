@@ -23,10 +23,15 @@
 enum { PERSIST_VERSION = 2, PERSIST_ERR_MAX = 256 };
 
 /*
- * Adds what the file has to what is known. 0, or -errno with a warning in
- * `err`: -ENOENT, -EBADMSG for a damaged file, -EPROTONOSUPPORT for a newer
- * one. These two kinds of files are renamed to PATH.damaged and PATH.newer.
+ * Reads and unpacks a file, in any thread; predictor_import_step() adds what it
+ * has (trees.h). NULL and errno, with a warning in `err`: ENOENT, EBADMSG for a
+ * damaged file, EPROTONOSUPPORT for a newer one. These two kinds of files are
+ * renamed to PATH.damaged and PATH.newer.
  */
+struct predictor_import;
+struct predictor_import *predictor_import_file(
+    const char *path, char err[PERSIST_ERR_MAX]);
+/* The same with all steps: 0, or -errno. */
 int predictor_load(
     struct predictor *p, const char *path, char err[PERSIST_ERR_MAX]);
 

@@ -9,6 +9,8 @@
 #include <unistd.h>
 
 #include "predictor/persist/persist.h"
+#include "predictor/persist/persist_private.h"
+#include "predictor/persist/trees.h"
 
 /* Far above what a predictor of any sensible budget writes. */
 #define FILE_BYTES_MAX ((off_t)1 << 30)
@@ -59,25 +61,56 @@ static void set_aside(
 		    why, as);
 }
 
+/* 0 or -errno. */
+static int open_file(const char *path, struct predictor_import **x)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	const void *message;
+	char *data = NULL;
+	size_t len = 0;
+	int rc;
+
+	rc = fd < 0 ? -errno : read_all(fd, &data, &len);
+	if (fd >= 0)
+		close(fd);
+	if (rc == 0)
+		rc = persist_open(data, len, &message, &len);
+	if (rc == 0) {
+		*x = persist_import_new(false, message, len);
+		rc = *x ? 0 : -errno;
+	}
+	free(data);
+	return rc;
+}
+
+struct predictor_import *predictor_import_file(
+    const char *path, char err[PERSIST_ERR_MAX])
+{
+	struct predictor_import *x = NULL;
+	int rc = open_file(path, &x);
+
+	if (rc == -EBADMSG)
+		set_aside(path, "damaged", "the file is damaged", err);
+	else if (rc == -EPROTONOSUPPORT)
+		set_aside(path, "newer", "a newer version wrote it", err);
+	else if (rc)
+		snprintf(err, PERSIST_ERR_MAX, "%s: %s", path, strerror(-rc));
+	errno = -rc;
+	return x;
+}
+
 int predictor_load(
     struct predictor *p, const char *path, char err[PERSIST_ERR_MAX])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	char *data = NULL;
-	size_t len = 0;
-	int ret;
+	struct predictor_import *x = predictor_import_file(path, err);
+	int rc;
 
-	ret = fd < 0 ? -errno : read_all(fd, &data, &len);
-	if (fd >= 0)
-		close(fd);
-	if (!ret)
-		ret = predictor_import(p, data, len);
-	free(data);
-	if (ret == -EBADMSG)
-		set_aside(path, "damaged", "the file is damaged", err);
-	else if (ret == -EPROTONOSUPPORT)
-		set_aside(path, "newer", "a newer version wrote it", err);
-	else if (ret)
-		snprintf(err, PERSIST_ERR_MAX, "%s: %s", path, strerror(-ret));
-	return ret;
+	if (!x)
+		return -errno;
+	(void)predictor_import_step(x, p, TREES_ALL, SIZE_MAX);
+	rc = predictor_import_error(x);
+	predictor_import_free(x);
+	if (rc)
+		snprintf(err, PERSIST_ERR_MAX, "%s: %s", path, strerror(-rc));
+	return rc;
 }

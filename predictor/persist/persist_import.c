@@ -23,7 +23,7 @@ struct predictor_import {
 	uint32_t *objects, *dirs;
 	bool trees;
 	uint16_t as; /* the bit of the uid that gets it; 0: as the file says */
-	uint32_t era;
+	uint32_t emptied; /* as it was when this began */
 	int error;
 	unsigned phase;
 	size_t at; /* where the phase is */
@@ -32,6 +32,8 @@ struct predictor_import {
 	size_t trail;
 	uint16_t owner;
 	uint32_t tail, tail_object;
+	/* The session that is read: its number, and where it begins. */
+	size_t session, session_from;
 	uint64_t uid;
 	uint32_t new_objects, new_dirs; /* that are not known here */
 };
@@ -174,16 +176,20 @@ static bool object_is_free(
 	return o->dir == dir && o->name == x->f->object_name[i];
 }
 
-/* Adds what the file says of the object; its uses and needs only where nobody
- * has used it here. */
-static void import_flags(struct object *o, uint32_t flags)
+/* Where it was used here, that is the newer knowledge. */
+static void import_learned(
+    const struct predictor_import *x, struct object *o, size_t i)
 {
+	uint32_t flags = x->f->object_flags[i];
+
 	if (flags & FLAG_EXEC)
 		o->exec = true;
-	o->absent = (flags & FLAG_ABSENT) != 0;
-	o->directory = (flags & FLAG_DIRECTORY) != 0;
 	if (o->count > 0)
 		return;
+	o->size = x->f->object_size[i];
+	o->type = (uint16_t)x->f->object_type[i];
+	o->absent = (flags & FLAG_ABSENT) != 0;
+	o->directory = (flags & FLAG_DIRECTORY) != 0;
 	o->count = (uint8_t)(flags >> FLAG_COUNT);
 	o->needs = flags >> FLAG_NEEDS & NEEDS_KEPT;
 	o->first = (uint8_t)(flags >> FLAG_FIRST);
@@ -206,10 +212,8 @@ static uint32_t import_object(struct predictor_import *x, size_t i)
 		return id;
 	o = objects_at(p->objects, id);
 	o->recent = true;
-	o->size = f->object_size[i];
-	o->type = (uint16_t)f->object_type[i];
 	o->met_by |= import_bits(x, f->object_known[i]);
-	import_flags(o, f->object_flags[i]);
+	import_learned(x, o, i);
 	if (dir != DIR_NONE && o->dir == DIR_NONE)
 		id = place_object(p, id, dir, f->object_name[i]);
 	return id;
@@ -316,14 +320,19 @@ static int import_extents(struct predictor_import *x)
 	return 1;
 }
 
-/* Writes the objects of the session that begins at `i` to `uses`. */
-static uint32_t import_session(
-    const struct predictor_import *x, size_t i, struct session_use *uses)
+/* The session that ends here, at once; for uids that have a bit. */
+static int import_session(struct predictor_import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
+	uint64_t uid = f->session_uid[x->session];
+	uint64_t space = f->session_space[x->session++];
+	struct session_use *uses =
+	    calloc(x->at - x->session_from + 1, sizeof(*uses));
 	uint32_t n = 0;
 
-	for (; i < f->n_session && f->session[i]; i++) {
+	if (!uses)
+		return -ENOMEM;
+	for (size_t i = x->session_from; i < x->at; i++) {
 		uint32_t id = object_of(x, f->session[i]);
 
 		if (id != OBJECT_NONE)
@@ -331,34 +340,26 @@ static uint32_t import_session(
 			    .blocks = f->session_blocks[i],
 			    .needs = f->session_needs[i] & NEEDS_KEPT};
 	}
-	return n;
+	if (wall_bit(&x->p->wall, uid) && n > 0)
+		(void)sessions_add(
+		    x->p->sessions, uid, space, uses, n, x->p->events);
+	free(uses);
+	x->session_from = x->at + 1;
+	return 0;
 }
 
-/* Sessions of uids that have a bit here, at once: they have keys of file
- * systems, so a portable file has none that mean anything. */
+/* They have keys of file systems, so a portable file has none that mean
+ * anything. */
 static int import_sessions(struct predictor_import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
-	struct session_use *uses;
-	size_t at = 0;
 
-	if (f->portable)
+	if (f->portable || f->n_session_uid == 0)
 		return 0;
-	uses = calloc(f->n_session + 1, sizeof(*uses));
-	if (!uses)
-		return -ENOMEM;
-	for (size_t k = 0; k < f->n_session_uid; k++) {
-		uint32_t n = import_session(x, at, uses);
-
-		if (wall_bit(&x->p->wall, f->session_uid[k]) && n > 0)
-			(void)sessions_add(x->p->sessions, f->session_uid[k],
-			    f->session_space[k], uses, n, x->p->events);
-		while (at < f->n_session && f->session[at])
-			at++;
-		at++;
-	}
-	free(uses);
-	return 0;
+	for (size_t end = step_end(x, f->n_session); x->at < end; x->at++)
+		if (f->session[x->at] == 0 && import_session(x))
+			return -ENOMEM;
+	return x->at < f->n_session ? 1 : import_session(x);
 }
 
 /* Orders that make no sense are left out. */
@@ -378,8 +379,8 @@ static int import_orders(struct predictor_import *x)
 	return x->at < f->n_order_object;
 }
 
-/* Where something was observed here, that counts more. The calibration of
- * another machine could not be forgotten again. */
+/* Where more was observed here, that counts. The calibration of another machine
+ * could not be forgotten again. */
 static int import_calib(struct predictor_import *x)
 {
 	const Forefetch__TreeFile *f = x->f;
@@ -390,7 +391,7 @@ static int import_calib(struct predictor_import *x)
 		float hits, of;
 
 		calib_get(x->p->calib, cell, &hits, &of);
-		if (of <= 0)
+		if (of < f->calib_n[x->at])
 			calib_set(x->p->calib, cell, f->calib_hits[x->at],
 			    f->calib_n[x->at]);
 	}
@@ -416,7 +417,7 @@ static void import_begin(
 {
 	x->p = p;
 	x->uid = uid;
-	x->era = p->era;
+	x->emptied = p->emptied;
 	p->events++;
 }
 
@@ -425,7 +426,7 @@ bool predictor_import_step(
 {
 	if (!x->p)
 		import_begin(x, p, uid);
-	if (x->era != p->era)
+	if (x->emptied != p->emptied)
 		x->error = -ESTALE;
 	/* The stream and objects of the last event may be given up. */
 	p->now = NULL;
@@ -485,8 +486,7 @@ static int import_open(
 		   : -ENOMEM;
 }
 
-/* NULL and errno. */
-static struct predictor_import *import_new(
+struct predictor_import *persist_import_new(
     bool trees, const void *message, size_t len)
 {
 	struct predictor_import *x = calloc(1, sizeof(*x));
@@ -509,7 +509,7 @@ struct predictor_import *predictor_import_new(const void *data, size_t len)
 	int rc = persist_open(data, len, &message, &len);
 
 	if (rc == 0)
-		return import_new(true, message, len);
+		return persist_import_new(true, message, len);
 	errno = -rc;
 	return NULL;
 }
@@ -517,7 +517,7 @@ struct predictor_import *predictor_import_new(const void *data, size_t len)
 int persist_apply(
     struct predictor *p, bool trees, uint64_t uid, const void *data, size_t len)
 {
-	struct predictor_import *x = import_new(trees, data, len);
+	struct predictor_import *x = persist_import_new(trees, data, len);
 	int rc;
 
 	if (!x)

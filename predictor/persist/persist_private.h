@@ -110,6 +110,10 @@ void persist_message_free(struct persist_message *m);
 /* persist_load.c: whether columns are equally long and nothing points outside.
  */
 bool persist_sane(const Forefetch__TreeFile *f);
+/* An import of the message behind a header; `trees`: of portable ones that
+ * anybody may have written. NULL and errno. */
+struct predictor_import *persist_import_new(
+    bool trees, const void *message, size_t len);
 /* The message behind a good header; 0 or -errno as predictor_import(). */
 int persist_open(
     const void *data, size_t len, const void **message, size_t *message_len);
