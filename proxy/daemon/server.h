@@ -59,10 +59,11 @@ struct server *server_new(const struct server_params *p);
  * answer. */
 int server_load(struct server *s);
 /* Listens when it returns, whether or not the server can be reached. Without
- * the disk, if that does not answer within `disk_wait_us`. 0, or -errno and a
- * sentence in `err`; after -EADDRINUSE it may be called again. */
-int server_open(
-    struct server *s, uint64_t disk_wait_us, char *err, size_t errlen);
+ * the disk, if that does not answer within `disk_wait_us`: it waits for that if
+ * it `blocks`, else -EAGAIN, and it is to be called again. 0, or -errno and a
+ * sentence in `err`; after -EADDRINUSE it may be called again, too. */
+int server_open(struct server *s, bool blocks, uint64_t disk_wait_us, char *err,
+    size_t errlen);
 /* Registers with the local rpcbind, if the configuration says so. Blocks for as
  * long as that takes, or has a thread do it. */
 void server_register(struct server *s, bool blocks);

@@ -345,14 +345,20 @@ struct server *server_new(const struct server_params *p)
 	return NULL;
 }
 
-int server_open(
-    struct server *s, uint64_t disk_wait_us, char *err, size_t errlen)
+int server_open(struct server *s, bool blocks, uint64_t disk_wait_us, char *err,
+    size_t errlen)
 {
 	snprintf(err, errlen, "out of memory");
 	errno = ENOMEM;
 	if (!s->svc &&
-	    (!open_caches(s, disk_wait_us, err, errlen) || !open_service(s)))
+	    (!open_caches(s, blocks ? disk_wait_us : 0, err, errlen) ||
+		!open_service(s)))
 		return -errno;
+	/* Clients come to what was known before. */
+	if (blocks)
+		prefetch_load_wait(s->prefetch, disk_wait_us);
+	else if (disk_wait_us > 0 && prefetch_loads(s->prefetch))
+		return -EAGAIN;
 	if (!open_clients(s, err, errlen))
 		return -errno;
 	server_use_metered(s);

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/uint.h"
 #include "config/config.h"
 #include "daemon/listens.h"
 #include "daemon/server.h"
@@ -317,7 +318,10 @@ static void step_opening(
 	rc = server_load(e->server);
 	if (rc == -EAGAIN || (rc == -EBUSY && age_us < DISK_WAIT_US))
 		return;
-	rc = server_open(e->server, 0, err, sizeof(err));
+	rc = server_open(e->server, false, minus_u64(DISK_WAIT_US, age_us), err,
+	    sizeof(err));
+	if (rc == -EAGAIN)
+		return;
 	if (rc == -EADDRINUSE && age_us < LISTEN_MAX_US) {
 		e->again_us = now_us + LISTEN_AGAIN_US;
 		return;
@@ -533,7 +537,7 @@ static bool open_entry(struct servers *ss, struct servers_entry *e,
 	e->server = new_server(ss, e);
 	if (!e->server)
 		return false;
-	errno = -server_open(e->server, wait_us, err, errlen);
+	errno = -server_open(e->server, true, wait_us, err, errlen);
 	if (errno != 0)
 		return false;
 	server_register(e->server, true);

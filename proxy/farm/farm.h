@@ -112,6 +112,8 @@ struct farm_trees_params {
 /* Without memory nothing of it is shared. */
 void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p);
 void farm_trees_end(struct farm_server *s);
+/* What was learned by now is no news to other machines. */
+void farm_trees_know(struct farm_server *s);
 /* A user's call came: what other machines have learned of it is taken over,
  * if it was not yet. */
 void farm_trees_seen(struct farm_server *s, uint32_t uid);

@@ -536,6 +536,14 @@ void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p)
 	s->trees = t;
 }
 
+void farm_trees_know(struct farm_server *s)
+{
+	struct farm_trees *t = s ? s->trees : NULL;
+
+	if (t)
+		t->events = t->published_events = events(t);
+}
+
 void farm_trees_end(struct farm_server *s)
 {
 	struct farm_trees *t = s ? s->trees : NULL;

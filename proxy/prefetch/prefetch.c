@@ -421,7 +421,7 @@ void prefetch_free(struct prefetch *pf)
 	hold_free(pf->g.hold);
 	waste_free(pf->g.waste);
 	namemap_free(pf->g.absents);
-	predictor_free(pf->g.predictor);
+	prefetch_save_bury(pf);
 	free(pf);
 }
 

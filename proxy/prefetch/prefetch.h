@@ -61,11 +61,16 @@ struct prefetch_params {
 	void *ctx;
 };
 
-/* NULL and errno without memory. Loads what was learned before. */
+/* NULL and errno without memory. Begins to load what was learned before. */
 struct prefetch *prefetch_new(const struct prefetch_params *p);
-/* Whether what was learned is saved; if not, begins to. */
+/* Whether that goes on: in a thread, and in parts beside everything else. It
+ * may be used meanwhile, but knows only a part, and saves nothing. */
+bool prefetch_loads(const struct prefetch *pf);
+/* Loads the rest at once; waits for the disk for at most `us`. */
+void prefetch_load_wait(struct prefetch *pf, uint64_t us);
+/* Whether what was learned is loaded and saved; if not, goes on with that. */
 bool prefetch_settle(struct prefetch *pf);
-/* Saves what was learned; waits for the disk. */
+/* Saves what was learned; waits for the disk. A thread frees the memory. */
 void prefetch_free(struct prefetch *pf);
 void prefetch_set_config(
     struct prefetch *pf, const struct config_server *config);
@@ -81,8 +86,11 @@ void prefetch_begins(struct prefetch *pf, const struct observe_call *call);
 
 struct predictor *prefetch_predictor(struct prefetch *pf);
 /* Gives a file to one that had none. What the file holds is added to what was
- * learned. May block for as long as reading it takes. */
+ * learned: see prefetch_loads(). */
 void prefetch_set_file(struct prefetch *pf, const char *path);
+/* Forgets all that was learned: 0, or -ENOMEM and nothing has changed. Not
+ * while the file of it is read. */
+int prefetch_clear(struct prefetch *pf);
 /* Somebody else changed what was learned: it is to be saved. */
 void prefetch_edited(struct prefetch *pf);
 /* The budget that all calls ahead share. */

@@ -15,12 +15,12 @@
 #include "base/iopool.h"
 #include "nfsproto/nfs_proc.h"
 #include "nfsproto/rpc_msg.h"
+#include "predictor/persist/persist.h"
 #include "prefetch/ground/ground.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/prefetch.h"
 
 struct event;
-struct predictor_snapshot;
 
 enum { HEARD = 256 }; /* calls that wait for the pump */
 
@@ -36,15 +36,20 @@ struct heard {
 	char name[NFS3_NAME_MAX + 1]; /* LOOKUP */
 };
 
-/* The learned trees on their way to the disk. */
+/* The learned trees on their way from the disk, and to it. */
 struct prefetch_save {
 	char path[PATH_MAX]; /* "": it is not kept */
 	struct event *ev;
 	struct iopool_job job;
+	struct predictor_import *import;     /* what the file has, until it is
+					      * added */
 	struct predictor_snapshot *gathered; /* NULL: nothing is */
 	uint64_t events;                     /* that what is on disk knows of */
 	int error;
-	bool writes; /* the job is under way */
+	char why[PERSIST_ERR_MAX]; /* the file could not be read */
+	bool loads;                /* not all of the file is known yet */
+	bool read;                 /* for this it was read */
+	bool works;                /* the job is under way */
 };
 
 struct prefetch {
@@ -71,6 +76,8 @@ struct prefetch {
 /* prefetch_save.c */
 void prefetch_save_open(struct prefetch *pf);
 void prefetch_save_close(struct prefetch *pf);
+/* Has a thread free what was learned. */
+void prefetch_save_bury(struct prefetch *pf);
 /* Begin to share it with other machines, where there is a farm. */
 void prefetch_save_share(struct prefetch *pf);
 

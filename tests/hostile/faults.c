@@ -5,6 +5,7 @@
  *
  *   hang       every call waits until the fault is gone
  *   hang-read  … every read of a segment
+ *   hang-trees … every opening of learned trees, but for read-ahead
  *   eio        every call fails
  *   erofs      every change fails
  *   enospc     all that takes space fails
@@ -90,6 +91,14 @@ static unsigned open_use(int flags)
 	return (flags & O_CREAT) ? use | GROWS : use;
 }
 
+static bool loads_trees(const char *path, int flags)
+{
+	const char *name = strrchr(path, '/');
+
+	return name && strcmp(name, "/trees") == 0 && below(path) &&
+	       (flags & (O_ACCMODE | O_NONBLOCK)) == O_RDONLY;
+}
+
 int openat(int dirfd, const char *path, int flags, ...)
 {
 	bool ours = path[0] == '/' ? below(path) : fd_below(dirfd);
@@ -113,6 +122,8 @@ int open(const char *path, int flags, ...)
 	va_start(ap, flags);
 	mode = (flags & O_CREAT) ? va_arg(ap, mode_t) : 0;
 	va_end(ap);
+	while (loads_trees(path, flags) && fault("hang-trees"))
+		usleep(2000);
 	if (suffer(below(path), open_use(flags)) < 0)
 		return -1;
 	return NEXT(int (*)(const char *, int, ...), "open")(path, flags, mode);

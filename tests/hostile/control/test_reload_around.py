@@ -18,6 +18,9 @@ import rpc
 from case_reload import Reloads
 from daemon import poll
 from systemd import Kept
+from tree import Control, field, fields
+
+TREES, CLEAR, BUSY = 21, 5, 5
 
 
 def names(*ports):
@@ -133,6 +136,55 @@ class Disk(Reloads, case_disk.Disk):
         self.assertEqual(again.wait(30), 0)
         self.works(port)
         self.assertLess(self.gauge("loop_longest_turn_us"), 2000000)
+
+    def learns(self, port):
+        """A program of several files."""
+        with rpc.Client(port) as c:
+            for i in range(20):
+                c.nfs(rpc.READ, rpc.read_args(b"file-handle-%04d" % i, 0, 64),
+                      cred=rpc.auth_sys(uid=os.getuid(), gid=os.getgid()))
+
+    def remove(self, name):
+        os.unlink("%s/%s.conf" % (self.own, name))
+        self.assertEqual(self.kinds(), {(name, ""): "removed"})
+
+    def test_learned_trees_hang(self):
+        """A server comes, and what was learned of it before is read from a
+        disk that does not answer: everybody else is served."""
+        trees = os.path.join(self.cache, "two", "trees")
+        port = self.add()
+        self.learns(port)
+        self.remove("two")
+        poll(lambda: os.path.exists(trees), "they are saved")
+        with open(trees, "rb") as f:
+            saved = f.read()
+        self.fault("hang-trees")
+        self.put("two", port)
+        reload = self.begin_reload()
+        while reload.poll() is None:
+            self.serves()
+        self.assertEqual(reload.returncode, 0)
+        # It is served without them at last.
+        self.works(port)
+        control = Control(self.ff)
+        self.addCleanup(control.close)
+        for command in (b"", field(2, CLEAR)):
+            self.assertEqual(control.ask(TREES, field(1, b"two") + command),
+                             {-1: BUSY})
+        # It goes when they are loaded, and takes nothing from them.
+        self.remove("two")
+        self.serves()
+        with open(trees, "rb") as f:
+            self.assertEqual(f.read(), saved)
+        self.mend()
+        self.add()
+        self.assertGreater(self.trees(control, b"two"), 0)
+        self.assertEqual(control.ask(TREES, field(1, b"two") +
+                                     field(2, CLEAR)), {})
+        self.assertEqual(self.trees(control, b"two"), 0)
+
+    def trees(self, control, server):
+        return fields(control.ask(TREES, field(1, server))[1]).get(2, 0)
 
     def test_stop_while_it_hangs(self):
         port = self.add()

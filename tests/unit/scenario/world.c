@@ -112,7 +112,7 @@ void world_start(struct world *w)
 	sp.config = w->config->servers;
 	w->server = server_new(&sp);
 	if (!w->server ||
-	    server_open(w->server, DISK_WAIT_US, err, sizeof(err)) < 0)
+	    server_open(w->server, true, DISK_WAIT_US, err, sizeof(err)) < 0)
 		script_fail("the daemon does not start: %s", err);
 	vclock_settle();
 }
