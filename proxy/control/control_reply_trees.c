@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Access trees: a user's own; root's are everybody's. */
+/* Access trees: a user's own; root's are everybody's. Commands about them, and
+ * how they are cleared. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +9,11 @@
 #include "predictor/persist/persist.h"
 #include "prefetch/prefetch.h"
 
-enum { CHUNK = 512 << 10 }; /* of what is exported, in one answer */
+enum {
+	CHUNK = 512 << 10, /* of what is exported, in one answer */
+	/* In a turn: about half a millisecond. */
+	CLEAR_STEPS = 64,
+};
 
 void trees_error(struct reply *r, int error)
 {
@@ -20,6 +25,9 @@ void trees_error(struct reply *r, int error)
 	    {ESTALE, FOREFETCH__ERROR_CODE__FAILED,
 		"meanwhile the access trees were cleared, or the servers "
 		"changed; try again"},
+	    {EAGAIN, FOREFETCH__ERROR_CODE__BUSY,
+		"what was learned before is being loaded from the disk; try "
+		"again"},
 	    {EBADMSG, FOREFETCH__ERROR_CODE__FAILED,
 		"the file contains no exported access trees, or is damaged"},
 	    {EINVAL, FOREFETCH__ERROR_CODE__FAILED,
@@ -72,21 +80,55 @@ static void export(const struct trees *t)
 		trees_drop_blob(s);
 }
 
-static void clear(const struct trees *t)
+/* ---- clearing --------------------------------------------------------- */
+
+struct clearing {
+	struct control_work work;
+	struct predictor_clear *clear;
+};
+
+static void clearing_free(struct control_work *w)
 {
+	predictor_clear_free(((struct clearing *)w)->clear);
+	free(w);
+}
+
+/* A part of it. Where nobody waits for the end, what is forgotten by then stays
+ * so, and is to be saved. */
+static int clear_some(const struct trees *t)
+{
+	struct clearing *k;
+	bool begun;
 	int rc;
 
-	if (t->request->id)
-		rc = predictor_clear_tree(t->p, t->uid, t->request->id);
-	else if (t->uid == TREES_ALL)
-		rc = predictor_clear(t->p);
-	else
-		rc = predictor_clear_uid(t->p, t->uid);
+	/* It may have been nearly over: another try would find no such tree. */
+	if (t->r->session->restarted)
+		return -ESTALE;
+	k = reply_work(t->r, sizeof(*k), clearing_free, &begun);
+	if (!k)
+		return 0;
+	if (begun) {
+		k->clear = predictor_clear_new(t->p, t->uid, t->request->id);
+		t->r->later = k->clear != NULL;
+		return k->clear ? 0 : -errno;
+	}
+	t->r->later = !predictor_clear_step(k->clear, CLEAR_STEPS);
+	rc = predictor_clear_error(k->clear);
+	if (rc == 0)
+		prefetch_edited(t->server.prefetch);
+	return rc;
+}
+
+static void clear(const struct trees *t)
+{
+	bool all = t->uid == TREES_ALL && !t->request->id;
+	int rc = all ? prefetch_clear(t->server.prefetch) : clear_some(t);
+
 	if (rc < 0)
 		trees_error(t->r, rc);
-	else
-		prefetch_edited(t->server.prefetch);
 }
+
+/* ---- commands --------------------------------------------------------- */
 
 static void act(const struct trees *t)
 {
@@ -122,5 +164,11 @@ void reply_trees(struct reply *r, const Forefetch__Request *request, void *out)
 	if (!reply_server(r, &request->trees->server, &t.server))
 		return;
 	t.p = prefetch_predictor(t.server.prefetch);
+	/* Half of it must be neither shown nor changed. */
+	if (!r->session->work && prefetch_loads(t.server.prefetch)) {
+		trees_drop_blob(r->session);
+		trees_error(r, -EAGAIN);
+		return;
+	}
 	act(&t);
 }

@@ -244,6 +244,17 @@ void __wrap_prefetch_edited(struct prefetch *pf)
 	(void)pf;
 }
 
+bool __wrap_prefetch_loads(const struct prefetch *pf)
+{
+	(void)pf;
+	return false;
+}
+
+int __wrap_prefetch_clear(struct prefetch *pf)
+{
+	return predictor_clear(__wrap_prefetch_predictor(pf));
+}
+
 size_t __wrap_prefetch_list_ahead(const struct prefetch *pf, uint32_t uid,
     uint64_t now_us, struct prefetch_ahead rows[PREFETCH_SHOW_MAX],
     uint64_t *omitted)

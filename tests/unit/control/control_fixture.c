@@ -297,6 +297,26 @@ void tear_down(struct fixture *fx)
 	assert_int_equal(rmdir(fx->dir), 0);
 }
 
+/* A program that uses nine files, `runs` times. */
+void learn_runs(struct fixture *fx, unsigned runs)
+{
+	struct predictor_obs obs = {.kind = PREDICTOR_READ,
+	    .actor = 1,
+	    .uid = geteuid(),
+	    .parent = 100,
+	    .now_ns = 1000000000,
+	    .count_bytes = 4096};
+
+	for (unsigned i = 0; i < runs * 10; i++) {
+		obs.object = 200 + i % 10;
+		obs.name_hash = 300 + i % 10;
+		obs.exec = i % 10 == 0;
+		obs.now_ns += i % 10 == 0 ? UINT64_C(60000000000) : 1000000;
+		predictor_observe(fx->predictor, &obs);
+		tracer_observe(fx->tracer, &obs);
+	}
+}
+
 /* The client's side. */
 
 void step(struct fixture *fx)

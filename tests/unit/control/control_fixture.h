@@ -42,7 +42,8 @@ struct fixture {
 	int place_error; /* errno of warm and explain */
 	char place[256]; /* "LISTEN EXPORT PATH data" that was asked for */
 	int walks;       /* that go on */
-	int changed;     /* calls of prefetch_edited() */
+	int changed;     /* calls of prefetch_edited() and prefetch_clear() */
+	bool loads;      /* what was learned before */
 	struct predictor *predictor;
 	struct tracer *tracer;
 	struct pins *pins; /* of a server without a data cache */
@@ -59,6 +60,9 @@ void tear_down(struct fixture *fx);
 
 /* A second one at fx->path; NULL and fx->err. */
 struct control *open_control(struct fixture *fx);
+
+/* A program of our uid uses nine files, `runs` times. */
+void learn_runs(struct fixture *fx, unsigned runs);
 
 /* Let the daemon run for a millisecond, or several. */
 void step(struct fixture *fx);

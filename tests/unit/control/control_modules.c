@@ -14,6 +14,7 @@
 #include "explain/explain.h"
 #include "explain/objnames.h"
 #include "hint/hint.h"
+#include "predictor/predictor.h"
 #include "prefetch/prefetch.h"
 #include "warm/warm.h"
 
@@ -103,6 +104,17 @@ struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
 void __wrap_prefetch_edited(struct prefetch *pf)
 {
 	((struct fixture *)pf)->changed++;
+}
+
+bool __wrap_prefetch_loads(const struct prefetch *pf)
+{
+	return ((const struct fixture *)pf)->loads;
+}
+
+int __wrap_prefetch_clear(struct prefetch *pf)
+{
+	((struct fixture *)pf)->changed++;
+	return predictor_clear(((struct fixture *)pf)->predictor);
 }
 
 /* One in a turn. */

@@ -35,6 +35,8 @@ void __wrap_explain(struct caches *c, struct prefetch *pf,
     uint64_t now_us, struct explain *out);
 struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
 void __wrap_prefetch_edited(struct prefetch *pf);
+bool __wrap_prefetch_loads(const struct prefetch *pf);
+int __wrap_prefetch_clear(struct prefetch *pf);
 bool __wrap_objnames_step(struct objnames *on, struct caches *c,
     const struct user *user, uint64_t now_us, size_t steps);
 

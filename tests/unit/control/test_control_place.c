@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands about places, access trees and traces, and what ends with their
- * connection. */
+/* Commands about places, and traces, and what ends with their connection. */
 #include <errno.h>
 #include <unistd.h>
 #include "unittest.h"
@@ -8,7 +7,6 @@
 #include "control/control.h"
 #include "control/control_fixture.h"
 #include "explain/tracer.h"
-#include "predictor/predictor.h"
 #include "warm/warm.h"
 
 static Forefetch__Place place(const char *path)
@@ -152,180 +150,12 @@ TEST(test_explain, struct fixture *fx)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
 }
 
-/* ---- trees and traces ------------------------------------------------- */
-
-/* A program that uses nine files, `runs` times. */
-static void learn(struct fixture *fx, unsigned runs)
-{
-	struct predictor_obs obs = {.kind = PREDICTOR_READ,
-	    .actor = 1,
-	    .uid = geteuid(),
-	    .parent = 100,
-	    .now_ns = 1000000000,
-	    .count_bytes = 4096};
-
-	for (unsigned i = 0; i < runs * 10; i++) {
-		obs.object = 200 + i % 10;
-		obs.name_hash = 300 + i % 10;
-		obs.exec = i % 10 == 0;
-		obs.now_ns += i % 10 == 0 ? UINT64_C(60000000000) : 1000000;
-		predictor_observe(fx->predictor, &obs);
-		tracer_observe(fx->tracer, &obs);
-	}
-}
-
-static Forefetch__Response *ask_trees(
-    struct fixture *fx, int fd, const Forefetch__TreesRequest *what)
-{
-	Forefetch__TreesRequest trees = *what;
-
-	trees.server = bytes("nas");
-	send_command(fd, FOREFETCH__REQUEST__COMMAND_TREES, &trees);
-	return client_receive(fx, fd);
-}
+/* ---- traces ----------------------------------------------------------- */
 
 static void expect_code(Forefetch__Response *res, Forefetch__ErrorCode code)
 {
 	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_ERROR);
 	assert_int_equal(res->error->code, code);
-}
-
-static uint64_t first_tree(struct fixture *fx, int fd)
-{
-	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Response *res = ask_trees(fx, fd, &what);
-	uint64_t id = 0;
-
-	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	assert_int_equal(res->trees->list->n_trees, res->trees->list->total);
-	if (res->trees->list->n_trees > 0) {
-		id = res->trees->list->trees[0]->id;
-		assert_bytes(&res->trees->list->trees[0]->name, "name\n");
-	}
-	return id;
-}
-
-TEST(test_trees, struct fixture *fx)
-{
-	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Response *res;
-	int fd = client(fx);
-
-	assert_true(first_tree(fx, fd) == 0);
-	learn(fx, 3);
-	what.action = FOREFETCH__TREES_ACTION__SHOW;
-	what.id = 1;
-	expect_code(
-	    ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__NO_SUCH_TREE);
-	what.id = first_tree(fx, fd);
-	assert_true(what.id != 0);
-	res = ask_trees(fx, fd, &what);
-	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	/* A name of two lines is one object. */
-	assert_memory_equal(res->trees->shown->text.data, "name\\x0a\n", 9);
-	assert_false(res->trees->shown->more);
-	what.action = FOREFETCH__TREES_ACTION__CLEAR;
-	what.id = 0;
-	(void)ask_trees(fx, fd, &what);
-	assert_int_equal(fx->changed, 1);
-	assert_true(first_tree(fx, fd) == 0);
-	what.action = (Forefetch__TreesAction)99;
-	expect_code(
-	    ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND);
-}
-
-TEST(test_carry, struct fixture *fx)
-{
-	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Response *res;
-	uint8_t file[4096];
-	size_t len;
-	int fd = client(fx);
-
-	learn(fx, 3);
-	what.action = FOREFETCH__TREES_ACTION__EXPORT;
-	res = ask_trees(fx, fd, &what);
-	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	len = res->trees->data.len;
-	assert_in_range(len, 1, sizeof(file));
-	memcpy(file, res->trees->data.data, len);
-
-	what.action = FOREFETCH__TREES_ACTION__IMPORT;
-	what.data = (ProtobufCBinaryData){.len = len, .data = file};
-	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
-	assert_int_equal(fx->changed, 0);
-	/* In two parts; the second one must follow the first. */
-	what.action = FOREFETCH__TREES_ACTION__MERGE;
-	what.data.len = 10;
-	what.more = true;
-	(void)ask_trees(fx, fd, &what);
-	what.offset = 11;
-	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
-	what.offset = 0;
-	(void)ask_trees(fx, fd, &what);
-	what.offset = 10;
-	what.more = false;
-	what.data = (ProtobufCBinaryData){.len = len - 10, .data = file + 10};
-	res = ask_trees(fx, fd, &what);
-	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	assert_int_equal(fx->changed, 1);
-}
-
-TEST(test_bad_imports, struct fixture *fx)
-{
-	static uint8_t part[60000];
-	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Response *res;
-	int fd = client_open(fx);
-
-	what.action = FOREFETCH__TREES_ACTION__MERGE;
-	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
-	what.data = (ProtobufCBinaryData){.len = 100, .data = part};
-	expect_code(ask_trees(fx, fd, &what), FOREFETCH__ERROR_CODE__FAILED);
-	/* Without an end. */
-	what.data.len = sizeof(part);
-	what.more = true;
-	for (;;) {
-		res = ask_trees(fx, fd, &what);
-		if (res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR)
-			break;
-		what.offset += sizeof(part);
-	}
-	assert_in_range(what.offset, 1, 8 << 20);
-	expect_code(res, FOREFETCH__ERROR_CODE__TOO_LARGE);
-	/* And one that goes away in between. */
-	what.offset = 0;
-	(void)ask_trees(fx, fd, &what);
-	close(fd);
-	pass(fx, 10);
-	assert_int_equal(fx->changed, 0);
-}
-
-/* A client goes away at any moment of its import. */
-TEST(test_import_abandoned, struct fixture *fx)
-{
-	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
-	Forefetch__Response *res;
-	int fd = client_open(fx);
-	FREED uint8_t *file;
-
-	learn(fx, 200);
-	what.action = FOREFETCH__TREES_ACTION__EXPORT;
-	res = ask_trees(fx, fd, &what);
-	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
-	what.data.len = res->trees->data.len;
-	what.data.data = file = malloc(what.data.len);
-	memcpy(file, res->trees->data.data, what.data.len);
-	close(fd);
-	what.action = FOREFETCH__TREES_ACTION__MERGE;
-	what.server = bytes("nas");
-	for (unsigned ms = 0; ms < 10; ms++) {
-		fd = client_open(fx);
-		send_command(fd, FOREFETCH__REQUEST__COMMAND_TREES, &what);
-		pass(fx, ms);
-		close(fd);
-		pass(fx, 10);
-	}
 }
 
 static Forefetch__Response *ask_trace(
@@ -441,10 +271,12 @@ TEST(test_trace, struct fixture *fx)
 	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
 	head = res->trace->data.len;
 	assert_string_equal(res->trace->why, "");
-	learn(fx, 100);
+	response_free(res);
+	learn_runs(fx, 100);
 	res = ask_trace(fx, other, FOREFETCH__TRACE_ACTION__STOP);
 	assert_int_equal(res->trace->going, 1);
-	learn(fx, 1);
+	response_free(res);
+	learn_runs(fx, 1);
 	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
 	assert_true(res->trace->data.len > head);
 	assert_string_equal(res->trace->why, "stopped");
@@ -468,7 +300,7 @@ TEST(test_trace_bounds, struct fixture *fx)
 	assert_null(tracer_begin(fx->tracer, 0, true));
 	assert_int_equal(errno, EBUSY);
 	for (int i = 0; i < 40; i++)
-		learn(fx, 1000);
+		learn_runs(fx, 1000);
 	(void)tracer_take(traces[1], &byte, 1, &how);
 	assert_int_equal(how, TRACER_SLOW);
 	/* Another's uid: the head of the file alone. */
@@ -479,4 +311,22 @@ TEST(test_trace_bounds, struct fixture *fx)
 	assert_int_equal(how, TRACER_STOPPED);
 	for (int i = 0; i < TRACER_TRACES_MAX; i++)
 		tracer_end(traces[i]);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+	    TEST(test_warm),
+	    TEST(test_bad_places),
+	    TEST(test_paths),
+	    TEST(test_explain),
+	    TEST(test_pin),
+	    TEST(test_bad_hints),
+	    TEST(test_trace),
+	    TEST(test_trace_bounds),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
 }

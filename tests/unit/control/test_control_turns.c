@@ -183,6 +183,17 @@ void __wrap_prefetch_edited(struct prefetch *pf)
 	(void)pf;
 }
 
+bool __wrap_prefetch_loads(const struct prefetch *pf)
+{
+	(void)pf;
+	return false;
+}
+
+int __wrap_prefetch_clear(struct prefetch *pf)
+{
+	return predictor_clear(((struct fake *)pf)->predictor);
+}
+
 bool __wrap_pins_sizes_step(
     struct pins *ps, struct datacache_pin_walk *sizes, size_t n)
 {
@@ -283,6 +294,8 @@ static const struct command commands[] = {
 	FOREFETCH__TREES_ACTION__EXPORT},
     {"trees merge", "b", FOREFETCH__REQUEST__COMMAND_TREES, false,
 	FOREFETCH__TREES_ACTION__MERGE},
+    {"trees clear", "b", FOREFETCH__REQUEST__COMMAND_TREES, false,
+	FOREFETCH__TREES_ACTION__CLEAR},
 };
 
 static size_t request_of(const struct command *c, uint64_t tree, uint8_t *buf)
@@ -426,6 +439,12 @@ static void expect_trees(const struct command *c, const Forefetch__Trees *trees)
 	}
 }
 
+static bool is_edit(const struct command *c)
+{
+	return c->action == FOREFETCH__TREES_ACTION__MERGE ||
+	       c->action == FOREFETCH__TREES_ACTION__CLEAR;
+}
+
 static void expect(const struct command *c, const Forefetch__Response *res)
 {
 	if (*c->server && find(c->server) == w.n) {
@@ -433,11 +452,11 @@ static void expect(const struct command *c, const Forefetch__Response *res)
 		    res->result_case, FOREFETCH__RESPONSE__RESULT_ERROR);
 		assert_int_equal(
 		    res->error->code, FOREFETCH__ERROR_CODE__NO_SUCH_SERVER);
-	} else if (c->action == FOREFETCH__TREES_ACTION__MERGE &&
+	} else if (is_edit(c) &&
 		   res->result_case == FOREFETCH__RESPONSE__RESULT_ERROR) {
-		/* It is not done twice, nor said to be damaged. */
+		/* It is not done twice, nor said to be damaged or not there. */
 		assert_non_null(strstr(res->error->text, "servers changed"));
-	} else if (c->action == FOREFETCH__TREES_ACTION__MERGE) {
+	} else if (is_edit(c)) {
 		assert_int_equal(
 		    res->result_case, FOREFETCH__RESPONSE__RESULT_TREES);
 	} else if (c->command == FOREFETCH__REQUEST__COMMAND_PIN) {
