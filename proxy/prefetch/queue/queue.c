@@ -141,7 +141,7 @@ bool want_is_tail(const struct want *w)
 	return w->tail;
 }
 
-bool want_is_job(const struct want *w)
+static bool is_job(const struct want *w)
 {
 	return w->lane == WANT_LANE_JOBS;
 }
@@ -382,7 +382,7 @@ static void end(struct want *w, bool given_up)
 
 	queue_take_out(w);
 	credential_unref(w->wish.cred);
-	if (want_is_job(w)) {
+	if (is_job(w)) {
 		free(w);
 	} else {
 		for (int i = 0; i < WANT_WATCHES; i++)

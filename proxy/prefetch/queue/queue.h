@@ -47,9 +47,8 @@ void queue_rest_dear(struct queue *q, uint64_t until_us);
 
 /* Whoever takes the turns of the want itself; NULL: the steps do. */
 struct want_owner *want_owner(const struct want *w);
-/* Where it stood when it had its turn. */
-bool want_is_job(const struct want *w);
-bool want_is_urgent(const struct want *w); /* before all jobs */
+/* Whether it stood before all jobs when it had its turn. */
+bool want_is_urgent(const struct want *w);
 
 size_t queue_count(const struct queue *q); /* wants, without jobs */
 /* Wants that wait for their turn: neither jobs, nor what costs too much now. */

@@ -53,11 +53,6 @@ static uint16_t bit(uint8_t source)
 	return (uint16_t)(1u << source);
 }
 
-static bool says_session(const struct wish *w)
-{
-	return w->said_by & bit(PREDICTOR_FROM_SESSION);
-}
-
 const struct wish *want_wish(const struct want *w)
 {
 	return &w->wish;
@@ -266,8 +261,8 @@ void want_withdraw(
 	/* Once it has had a turn, calls for it may be under way. */
 	if (!w || w->state != WANT_QUEUED || w->progress.turns > 0)
 		return;
-	if (says_session(&w->wish)) {
-		w->wish.said_by = bit(PREDICTOR_FROM_SESSION);
+	if (w->wish.said_by & WISH_OF_SESSION) {
+		w->wish.said_by = WISH_OF_SESSION;
 		return;
 	}
 	notes_set(q->notes, object, NOTE_WITHDRAWN, now_us);

@@ -2,14 +2,9 @@
 /* Who says so decides what a wish is. */
 #include "prefetch/queue/wish.h"
 
-static uint16_t bit(uint8_t source)
-{
-	return (uint16_t)(1u << source);
-}
-
 bool wish_is_of_session(const struct wish *w)
 {
-	return w->said_by == bit(PREDICTOR_FROM_SESSION);
+	return w->said_by == WISH_OF_SESSION;
 }
 
 bool wish_is_guess(const struct wish *w)
@@ -26,7 +21,7 @@ bool wish_is_asked(const struct wish *w)
  */
 bool wish_is_bounded(const struct wish *w)
 {
-	uint16_t led = bit(PREDICTOR_FROM_TRAIL) | bit(PREDICTOR_FROM_GRAPH);
+	uint16_t led = 1 << PREDICTOR_FROM_TRAIL | 1 << PREDICTOR_FROM_GRAPH;
 
 	return !wish_is_asked(w) && !wish_is_of_session(w) &&
 	       !(w->said_by & led);

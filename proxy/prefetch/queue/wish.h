@@ -42,6 +42,8 @@ struct wish {
 	uint8_t name_len;
 };
 
+enum { WISH_OF_SESSION = 1 << PREDICTOR_FROM_SESSION };
+
 /* Somebody has asked for it, so that it was not predicted. */
 bool wish_is_asked(const struct wish *w);
 /* All who predict it have not seen it used, but others like it. */
