@@ -339,6 +339,8 @@ bool queue_has_dear(const struct queue *q)
 
 uint64_t queue_dear_rest_us(const struct queue *q, uint64_t now_us)
 {
+	if (!queue_has_dear(q))
+		return UINT64_MAX;
 	return q->dear_us > now_us ? q->dear_us - now_us : 1;
 }
 

@@ -55,7 +55,8 @@ size_t queue_count(const struct queue *q); /* wants, without jobs */
 unsigned queue_count_urgent(const struct queue *q);
 bool queue_has_jobs(const struct queue *q);
 bool queue_has_dear(const struct queue *q);
-/* How long nobody has to look at those that cost too much now. */
+/* How long nobody has to look at those that cost too much now; UINT64_MAX:
+ * there are none. */
 uint64_t queue_dear_rest_us(const struct queue *q, uint64_t now_us);
 /* The wants of the user (0: of all) that will go out next, those first whose
  * turn comes first; no jobs. Returns how many, `max` at most. */

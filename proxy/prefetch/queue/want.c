@@ -232,8 +232,7 @@ struct want *want_add_range(struct queue *q, struct credential *cred,
 		w = make(q, &k, &pred, 1, now_us);
 	if (w && r->count_bytes > w->wish.count) {
 		w->wish.count = r->count_bytes;
-		w->progress.extent = 0;
-		w->progress.into = 0;
+		w->progress.place = (struct want_place){0};
 	}
 	return w;
 }

@@ -8,7 +8,7 @@
  *	lanes of one queue, the most urgent first ─────▶ the last lane
  *	        │ the pump (steps/pump.c)               │
  *	        ▼                                       ▼
- *	   step_want() ─▶ calls (flight.h) ◀─ want_owner.on_turn()
+ *	   turn_take() ─▶ calls (flight.h) ◀─ want_owner.on_turn()
  *
  * A want is gone when there is nothing more to ask for it, or when it could
  * not be asked for within five seconds. Whoever has to know when that happens

@@ -66,17 +66,21 @@ struct list_span {
 	uint64_t from, to;
 };
 
+/* Which bytes of a file come next: of which extent (0: the first bytes), in
+ * which of its repetitions, and where in that. */
+struct want_place {
+	uint16_t extent;
+	uint32_t repeat;
+	uint64_t into;
+};
+
 /* How far the steps of a want have come. */
 struct want_progress {
 	uint8_t turns; /* that counted */
 	enum want_listing listing;
 	uint8_t farmed; /* listings that the farm was asked for */
 	bool typed;     /* the type of its object was asked for */
-	/* Which bytes come next: of which extent (0: the first bytes of the
-	 * file), in which of its repetitions, and where in that. */
-	uint16_t extent;
-	uint32_t repeat;
-	uint64_t into;
+	struct want_place place;
 	/* The listing comes in pages side by side; the last one asked for. */
 	bool paging;
 	struct list_span page;

@@ -1,23 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The bytes of a file that a want is about: which pieces they are, which of
  * them are cached, and their READs. */
-#include "base/metrics.h"
+#include "base/uint.h"
 #include "config/config.h"
-#include "farm/farm.h"
 #include "link/linkest.h"
-#include "prefetch/credentials/credentials.h"
-#include "prefetch/ground/worth.h"
 #include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
 	PIECES_MAX = 64, /* in one turn */
-	EXTENTS = 32,    /* of a file, at most, from the predictor */
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
-	/* The farm has answered after about so long. */
-	FARM_BUSY_US = 2000,
 };
 
 static uint32_t first_bytes(const struct turn *t)
@@ -36,25 +30,20 @@ static uint32_t first_bytes(const struct turn *t)
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 
-/* A piece of the file, and what follows it in its extent. */
-struct piece {
-	uint64_t offset;
-	uint32_t len;
-	uint64_t left; /* of the extent, from `offset` on */
-};
-
-/* The next piece, from where the want stands; false where there is none. */
-static bool next_piece(struct turn *t, const struct predictor_extent *ext,
-    size_t n, struct piece *p)
+/* Where the want stands, its call will read the next piece; false where there
+ * is none. */
+static bool next_piece(struct turn *t)
 {
-	struct want_progress *w = t->at;
+	READ3args *read = &t->call.args.read;
+	const struct predictor_extent *ext = t->s->extents;
+	struct want_place *w = &t->at->place;
 	uint64_t unit = linkest_unit_bytes(t->g->link);
 	uint64_t begin = 0, end = first_bytes(t);
 
 	/* Of a range, nothing else is wanted. */
 	if (t->wish->count > 0 && w->extent == 0)
 		w->extent = 1;
-	while (w->extent <= n) {
+	while (w->extent <= t->nextents) {
 		if (w->extent > 0) {
 			const struct predictor_extent *x = &ext[w->extent - 1];
 			int64_t skip = x->stride_bytes * (int64_t)w->repeat;
@@ -65,9 +54,10 @@ static bool next_piece(struct turn *t, const struct predictor_extent *ext,
 		if (end > t->node->size)
 			end = t->node->size;
 		if (begin + w->into < end) {
-			p->offset = begin + w->into;
-			p->left = end - p->offset;
-			p->len = (uint32_t)(p->left < unit ? p->left : unit);
+			read->offset = begin + w->into;
+			t->call.left_bytes = end - read->offset;
+			read->count =
+			    (uint32_t)min_u64(t->call.left_bytes, unit);
 			return true;
 		}
 		w->into = 0;
@@ -101,51 +91,15 @@ static uint32_t coming(const struct turn *t, uint64_t offset, uint32_t len)
 {
 	struct fetch_about a = {.object = node_key(t->node),
 	    .proc = NFSPROC3_READ,
-	    .cred = credential_id(t->wish->cred),
+	    .cred = t->cred,
 	    .from = offset,
 	    .to = offset + len};
 
 	return (uint32_t)(fetch_under_way_to(t->g->fetch, &a) - offset);
 }
 
-/* Ask the farm for what it may have of the extent. It may have nothing: so the
- * want comes back to the first piece that was asked of it, once it has
- * answered. */
-static enum farm_answer ask_farm(struct turn *t, const struct piece *p)
-{
-	struct want_progress *at = t->at;
-	uint32_t left = p->left < UINT32_MAX ? (uint32_t)p->left : UINT32_MAX;
-	struct fetch_about a = {.object = node_key(t->node),
-	    .proc = NFSPROC3_READ,
-	    .cred = credential_id(t->wish->cred),
-	    .from = p->offset,
-	    .to = p->offset + 1};
-	enum farm_answer answer =
-	    farm_ask_data(t->g->farm, t->node, a.cred, p->offset, left, true);
-
-	if (answer != FARM_ASKED)
-		return answer;
-	(void)want_watch(t->w, &a);
-	if (!t->farmed)
-		t->back = (struct turn_place){at->extent, at->repeat, at->into};
-	t->farmed = true;
-	return answer;
-}
-
-static bool read_piece(struct turn *t, uint64_t offset, uint32_t len)
-{
-	union nfs_args args = {
-	    .read = {.file = node_fh(t->node), .offset = offset, .count = len}};
-
-	if (!worth_call(
-		t->g, wish_is_guess(t->wish), (double)t->wish->data_p, len))
-		return true;
-	if (turn_too_early(t, t->node))
-		return false;
-	return turn_send(t, t->node, NFSPROC3_READ, &args, len + CONFIRM_BYTES);
-}
-
-bool turn_has_first(const struct turn *t)
+/* Whether all that is to be asked for first is cached. */
+static bool has_first(const struct turn *t)
 {
 	const struct wish *w = t->wish;
 	uint64_t left = t->node->size;
@@ -202,65 +156,8 @@ static uint32_t had(struct turn *t, uint64_t offset, uint32_t len)
 	return n ? n : coming(t, offset, len);
 }
 
-/* Ask for a piece; false where the want stops here for now. */
-static bool ask_piece(struct turn *t, const struct piece *p)
-{
-	switch (ask_farm(t, p)) {
-	case FARM_ASKED:
-		/* It would not come back to a call that it cannot watch. */
-		return want_watched(t->w) < WANT_WATCHES;
-	case FARM_BUSY:
-		turn_ends(t, TURN_BLOCKED);
-		*t->wait_us = FARM_BUSY_US;
-		return false;
-	default:
-		return read_piece(t, p->offset, p->len);
-	}
-}
-
-/* Ask for all pieces that there is room for; false where some are left. */
-static bool read_pieces(struct turn *t)
-{
-	struct predictor_extent ext[EXTENTS];
-	size_t n = extents(t, ext);
-	struct piece p;
-	uint32_t there;
-	unsigned looks = 0;
-
-	while (next_piece(t, ext, n, &p)) {
-		/* Of a large file that is cached, many pieces pass. */
-		if (looks++ == PIECES_MAX) {
-			t->passes = true;
-			turn_ends(t, TURN_GOES_ON);
-			return false;
-		}
-		there = had(t, p.offset, p.len);
-		if (there == 0 && !ask_piece(t, &p))
-			return false;
-		t->at->into += there ? there : p.len;
-		/* The first bytes of other files go before the rest of this. */
-		if (t->wish->count == 0 && t->at->extent > 0 &&
-		    !want_is_tail(t->w) && want_begins_tail(t->w)) {
-			turn_ends(t, TURN_GOES_ON);
-			return false;
-		}
-	}
-	return true;
-}
-
-bool turn_read(struct turn *t)
-{
-	bool all = read_pieces(t);
-
-	if (!t->farmed)
-		return all;
-	t->at->extent = t->back.extent;
-	t->at->repeat = t->back.repeat;
-	t->at->into = t->back.into;
-	return false;
-}
-
-bool turn_wants_data(const struct turn *t)
+/* Whether bytes of the file are wanted, and may be had. */
+static bool wants_data(const struct turn *t)
 {
 	enum config_prefetch mode = t->wish->count > 0
 					? CONFIG_PREFETCH_ON
@@ -271,4 +168,56 @@ bool turn_wants_data(const struct turn *t)
 		   sources_session_spent(t->s->sources, t->wish->cred)) &&
 	       t->k.policy->prefetch >= mode && (t->node->flags & NODE_ATTRS) &&
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
+}
+
+bool turn_data(struct turn *t)
+{
+	if (!wants_data(t))
+		return false;
+	/* The cached data may be of an older version: the confirmation that is
+	 * under way will say so. */
+	if (!t->fresh && want_watched(t->w) > 0 && has_first(t))
+		return false;
+	t->nextents = extents(t, t->s->extents);
+	return true;
+}
+
+/* The last piece is there, or asked for. False where the first bytes of other
+ * files go before the rest of this. */
+static bool pass_piece(struct turn *t)
+{
+	struct want_place *at = &t->at->place;
+
+	at->into += t->piece_bytes;
+	return t->piece_bytes == 0 || t->wish->count > 0 || at->extent == 0 ||
+	       want_is_tail(t->w) || !want_begins_tail(t->w);
+}
+
+/* The READ of the next piece that is neither there nor on its way. */
+bool turn_read(struct turn *t)
+{
+	struct turn_call *call = &t->call;
+	READ3args *read = &call->args.read;
+
+	while (pass_piece(t)) {
+		if (!next_piece(t))
+			return false;
+		/* Of a large file that is cached, many pieces pass. */
+		t->passes = t->looks++ == PIECES_MAX;
+		if (t->passes)
+			break;
+		t->piece_bytes = had(t, read->offset, read->count);
+		if (t->piece_bytes > 0)
+			continue;
+		t->piece_bytes = read->count;
+		read->file = node_fh(t->node);
+		call->node = t->node;
+		call->proc = NFSPROC3_READ;
+		call->awaited = false;
+		call->missing = true;
+		call->bytes = read->count + CONFIRM_BYTES;
+		t->stage--;
+		return true;
+	}
+	return turn_ends(t, TURN_GOES_ON);
 }

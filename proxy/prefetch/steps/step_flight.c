@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls that wants send, and what their replies make wanted in turn. */
+/* The calls of wants under way, and what their replies make wanted in turn. */
 #include <string.h>
 
 #include "base/metrics.h"
@@ -187,13 +187,13 @@ static void on_reply(struct flight *f, enum reply_kind kind,
 		metrics_add(fl->s->g->metrics, METRICS_PREFETCH_ERRORS, 1);
 }
 
-bool steps_send(struct steps *s, const struct want *w, struct node *node,
-    uint32_t proc, const union nfs_args *args, uint64_t bytes)
+bool turn_send(struct turn *t, struct fetch_about *about)
 {
-	const struct wish *wish = want_wish(w);
+	const struct turn_call *call = &t->call;
+	const struct wish *wish = t->wish;
+	struct steps *s = t->s;
 	struct want_flight *fl = flight_new(&s->flights, sizeof(*fl),
-	    wish->cred, nfs_proc_find(NFS_PROGRAM, NFS_V3, proc));
-	struct fetch_about about;
+	    wish->cred, nfs_proc_find(NFS_PROGRAM, NFS_V3, call->proc));
 
 	if (!fl)
 		return false;
@@ -201,24 +201,26 @@ bool steps_send(struct steps *s, const struct want *w, struct node *node,
 	fl->fl.asked = wish_is_asked(wish);
 	fl->bounded = wish_is_bounded(wish);
 	fl->calls_spared = wish->calls_spared;
-	flight_set_args(&fl->fl, args);
-	if (proc == NFSPROC3_LOOKUP) {
-		memcpy(fl->name, args->dirop.name.data, args->dirop.name.len);
+	flight_set_args(&fl->fl, &call->args);
+	if (call->proc == NFSPROC3_LOOKUP) {
+		const nfs3_name *name = &call->args.dirop.name;
+
+		memcpy(fl->name, name->data, name->len);
 		fl->fl.call.args.dirop.name.data = fl->name;
 	}
-	fl->known = node->sent_us != 0;
+	fl->known = call->node->sent_us != 0;
 	if (fl->known)
-		fl->generation = attrcache_generation(s->g->caches->attr, node);
-	about = fetch_about_call(
-	    fl->fl.call.proc, &fl->fl.call.args, credential_id(wish->cred));
-	about.reply_bytes = (uint32_t)bytes;
+		fl->generation =
+		    attrcache_generation(s->g->caches->attr, call->node);
+	*about = fetch_about_call(fl->fl.call.proc, &fl->fl.call.args, t->cred);
+	about->reply_bytes = (uint32_t)call->bytes;
 	/* Whoever wants a name of it does not know on which page it is. */
-	if (proc == NFSPROC3_READDIRPLUS) {
-		about.from = 0;
-		about.to = UINT64_MAX;
+	if (call->proc == NFSPROC3_READDIRPLUS) {
+		about->from = 0;
+		about->to = UINT64_MAX;
 	}
-	fl->object = about.object;
-	return flight_send(&fl->fl, &about, bytes, s->g->now_us);
+	fl->object = about->object;
+	return flight_send(&fl->fl, about, call->bytes, s->g->now_us);
 }
 
 void steps_open_flights(struct steps *s, struct calls *calls)

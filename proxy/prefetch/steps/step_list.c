@@ -7,14 +7,12 @@
  */
 #include <string.h>
 
+#include "base/uint.h"
 #include "cache/known.h"
-#include "farm/farm.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
-#include "prefetch/credentials/credentials.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/ground/worth.h"
-#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
@@ -27,9 +25,6 @@ enum {
 	LISTING_BYTES = 2048, /* of a directory of one block, never listed */
 	DIR_BLOCK = 4096,
 	LOOK = 16, /* entries that stand for all of a listing */
-	/* Listings that a want asks the farm for; what came may be given up at
-	 * once for want of memory. */
-	FARMED_MAX = 4,
 };
 
 /* Bytes of the entry in a reply. The handle counts by its own length: that of
@@ -93,163 +88,116 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
 	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
 
-	if (listcache_find(
-		t->c->lists, dir, credential_id(t->wish->cred), true))
+	if (listcache_find(t->c->lists, dir, t->cred, true))
 		return bytes;
-	least = LISTING_BYTES +
-		(dir->size > DIR_BLOCK ? (dir->size - DIR_BLOCK) * 4 : 0);
-	return bytes > least ? bytes : least;
-}
-
-/* Ask for all pages for which there is room; false where some are left. */
-static bool list_anew(struct turn *t, struct node *dir, struct listing *l)
-{
-	struct want_progress *at = t->at;
-	struct list_span next = at->page;
-	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
-	READDIRPLUS3args *a = &args.readdirplus;
-	uint32_t bytes;
-
-	at->paging = true;
-	while ((bytes = turn_page(t->c, dir, l,
-		    contract_lasts_since_us(t->k.policy, t->now_us),
-		    worth_page_bytes(t->g), &next)) > 0) {
-		a->cookie = next.from;
-		a->dircount = a->maxcount = bytes;
-		if (next.from != 0)
-			memcpy(a->cookieverf, listing_verf(l),
-			    NFS3_COOKIEVERFSIZE);
-		if (!turn_send(t, dir, NFSPROC3_READDIRPLUS, &args, bytes))
-			return false;
-		at->page = next;
-	}
-	at->paging = false;
-	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
-	return true;
+	least = LISTING_BYTES + minus_u64(dir->size, DIR_BLOCK) * 4;
+	return max_u64(bytes, least);
 }
 
 /* The listing, if its names hold as far as is known: then its pages need not be
  * asked for one after the other. */
 static struct listing *list_known(const struct turn *t, struct node *dir)
 {
-	struct listing *l = listcache_find(
-	    t->c->lists, dir, credential_id(t->wish->cred), true);
+	struct listing *l = listcache_find(t->c->lists, dir, t->cred, true);
 
 	return l && listing_complete(l) && listing_binding(l).firm &&
-		       !observe_listing_is_loose(
-			   t->c, dir, credential_id(t->wish->cred), t->now_us)
+		       !observe_listing_is_loose(t->c, dir, t->cred, t->now_us)
 		   ? l
 		   : NULL;
 }
 
-/* The next page of one of which some have come, or the first one. */
-static void next_page(
-    const struct turn *t, struct node *dir, READDIRPLUS3args *args)
+/* The listing, if some pages of it have come, of the directory as it is now. */
+static struct listing *list_begun(const struct turn *t, struct node *dir)
 {
-	struct listing *l = listcache_find(
-	    t->c->lists, dir, credential_id(t->wish->cred), true);
+	struct listing *l = listcache_find(t->c->lists, dir, t->cred, true);
 
-	args->dircount = args->maxcount = (uint32_t)worth_page_bytes(t->g);
 	if (!l || listing_complete(l) ||
 	    listing_binding(l).generation !=
 		attrcache_generation(t->c->attr, dir))
-		return;
-	args->cookie = listing_last_cookie(l);
-	memcpy(args->cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+		return NULL;
+	return l;
 }
 
-/* The predictor hears of what comes, but in no want's turn: that may make
- * others wanted. */
-static void note_farmed(struct steps *s, struct credential *cred, uint64_t dir)
+/* The page behind the cookie, of `bytes`; `l` NULL: the first one. */
+static void call_page(
+    struct turn *t, const struct listing *l, uint64_t cookie, uint64_t bytes)
 {
-	if (s->nfarmed == FARMED)
-		return;
-	s->farmed[s->nfarmed].cred = credential_ref(cred);
-	s->farmed[s->nfarmed++].dir = dir;
+	t->call = (struct turn_call){.node = t->listed,
+	    .proc = NFSPROC3_READDIRPLUS,
+	    .bytes = bytes,
+	    .args.readdirplus = {.dir = node_fh(t->listed),
+		.cookie = cookie,
+		.dircount = (uint32_t)bytes,
+		.maxcount = (uint32_t)bytes}};
+	if (l)
+		memcpy(t->call.args.readdirplus.cookieverf, listing_verf(l),
+		    NFS3_COOKIEVERFSIZE);
 }
 
-/* Whether the farm was asked for the listing: then the want waits for that,
- * and looks again what is still missing. It is asked behind the first page,
- * too, with which the directory's version has come. */
-static bool ask_farm(struct turn *t, struct node *dir)
+/* Pages side by side: the next one, if any is left. */
+bool turn_pages(struct turn *t)
 {
-	struct want_progress *at = t->at;
-	uint32_t cred = credential_id(t->wish->cred);
-	struct listing *l = listcache_find(t->c->lists, dir, cred, true);
+	uint64_t bytes;
 
-	if (at->farmed == FARMED_MAX || (l && listing_complete(l)) ||
-	    farm_ask_listing(t->g->farm, dir, cred, true, true) != FARM_ASKED)
-		return false;
-	(void)turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
-	/* The entries of the first page are fresh, the others are not. */
-	at->paging = l != NULL;
-	at->page = (struct list_span){0};
-	if (at->listing == LISTING_ASKED)
-		at->listing = LISTING_WANTED;
-	at->farmed++;
-	t->farmed = true;
-	note_farmed(t->s, t->wish->cred, node_key(dir));
+	if (!t->pages)
+		return true;
+	/* The page before went out. */
+	t->at->page = t->page;
+	bytes = turn_page(t->c, t->listed, t->pages,
+	    contract_lasts_since_us(t->k.policy, t->now_us),
+	    worth_page_bytes(t->g), &t->page);
+	t->at->paging = bytes > 0;
+	if (bytes > 0) {
+		call_page(
+		    t, t->page.from ? t->pages : NULL, t->page.from, bytes);
+		t->stage--;
+	} else {
+		(void)turn_under_way(t, t->listed, NFSPROC3_READDIRPLUS);
+	}
 	return true;
 }
 
-void steps_tell_farmed(struct steps *s)
+/* A page, unless turn_pages() asks for all of them; others follow when it has
+ * come (step_flight.c). */
+bool turn_list(struct turn *t)
 {
-	struct caches *c = s->g->caches;
+	struct want_progress *at = t->at;
+	struct node *dir = t->listed;
+	uint64_t bytes, page;
+	struct listing *l;
 
-	for (unsigned i = s->nfarmed; i-- > 0;) {
-		struct farmed f = s->farmed[i];
-		struct node *dir = attrcache_by_key(c->attr, f.dir);
-		struct fetch_about a = {.object = f.dir,
-		    .proc = NFSPROC3_READDIRPLUS,
-		    .cred = credential_id(f.cred)};
-		struct listing *l;
-
-		if (dir && fetch_under_way(s->g->fetch, &a))
-			continue;
-		s->farmed[i] = s->farmed[--s->nfarmed];
-		l = dir ? listcache_find(c->lists, dir, a.cred, true) : NULL;
-		if (l && listing_complete(l))
-			sources_listed(s->sources, f.cred, dir);
-		credential_unref(f.cred);
+	if (!dir)
+		return true;
+	/* Only its handle is known, as from another machine: the server says
+	 * first of which type it is. It may say nothing of that for ever. */
+	if (!(dir->flags & NODE_ATTRS)) {
+		if (at->typed)
+			return want_watched(t->w) == 0;
+		at->typed = true;
+		turn_confirm(t, dir);
+		return false;
 	}
-}
-
-void steps_forget_farmed(struct steps *s)
-{
-	while (s->nfarmed > 0)
-		credential_unref(s->farmed[--s->nfarmed].cred);
-}
-
-/* In pages side by side, or one page; the others follow when that has come
- * (step_flight.c). */
-bool turn_list(struct turn *t, struct node *dir)
-{
-	uint64_t page = worth_page_bytes(t->g);
-	union nfs_args args = {.readdirplus = {.dir = node_fh(dir)}};
-	uint64_t bytes = listing_bytes(t, dir);
-	struct listing *l = list_known(t, dir);
-
-	if (!turn_may_list(t, dir))
-		return (dir->flags & NODE_ATTRS) || want_watched(t->w) == 0;
-	if (l && t->at->paging)
-		return list_anew(t, dir, l);
-	t->at->paging = false;
-	if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS))
+	if (attrcache_type(t->c->attr, dir) != NF3DIR)
 		return true;
-	if (ask_farm(t, dir))
-		return false;
-	if (t->wish->calls_spared > 0
-		? !worth_listing(t->g, (double)t->wish->calls_spared, bytes)
-		: !turn_worth(t, bytes))
-		return true;
+	l = list_known(t, dir);
+	bytes = listing_bytes(t, dir);
+	if (!l || !at->paging) {
+		at->paging = false;
+		if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS) ||
+		    (l && !turn_worth(t, NFSPROC3_READDIRPLUS, bytes)))
+			return true;
+	}
+	t->pages = l;
+	t->page = at->page;
 	if (l)
-		return list_anew(t, dir, l);
-	if (turn_too_early(t, dir))
-		return false;
-	next_page(t, dir, &args.readdirplus);
-	return turn_send(t, dir, NFSPROC3_READDIRPLUS, &args,
-		   bytes < page ? bytes : page) &&
-	       turn_under_way(t, dir, NFSPROC3_READDIRPLUS);
+		return true;
+	page = worth_page_bytes(t->g);
+	l = list_begun(t, dir);
+	call_page(t, l, l ? listing_last_cookie(l) : 0, page);
+	t->call.awaited = t->call.missing = true;
+	t->call.left_bytes = bytes;
+	t->call.bytes = min_u64(bytes, page);
+	return true;
 }
 
 /* The first few entries stand for all. */

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Turns of wants: the pump takes them from the queue while the link has room,
- * and each asks for what it needs next.
+ * has the steps decide which call each needs next, and sends it.
  *
- *	queue ─▶ pump.c ─▶ step.c ──┬─▶ step_confirm.c  attributes, rights
- *	                            ├─▶ step_list.c     listings
- *	                            └─▶ step_data.c     bytes
- *	                                   │ turn_send(): held? worth it? room?
+ *	queue ─▶ pump.c ◀─ a call ─ step.c ◀─┬─ step_list.c  listings
+ *	   held? worth it? room?             └─ step_data.c  bytes
+ *	           │
+ *	           ├─▶ step_farm.c ◀─▶ farm
+ *	           ▼
  *	sources ◀─ listings, rights ─ step_flight.c ◀─▶ server
  */
 #ifndef FOREFETCH_STEPS_H

@@ -1,9 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* One turn with a want: what its steps share. Private to this folder. */
+/*
+ * One turn with a want: what its steps share with the pump. Private to this
+ * folder.
+ *
+ *	pump.c ── step_begin() ─▶ which objects it is about
+ *	   ┌───── step_want() ──▶ which call it needs next: turn.call
+ *	   │ the farm has it? held? worth it? room? ── no ─▶ the turn is over
+ *	   └◀──── turn_send() ◀── yes
+ */
 #ifndef FOREFETCH_TURN_PRIVATE_H
 #define FOREFETCH_TURN_PRIVATE_H
 
 #include "cache/known.h"
+#include "farm/farm.h"
 #include "nfsproto/nfs_proc.h"
 #include "prefetch/calls/flight.h"
 #include "prefetch/ground/ground.h"
@@ -16,6 +25,7 @@ enum {
 	/* An entry takes about so much in a reply to READDIRPLUS: attributes,
 	 * a handle, and a name of ordinary length. */
 	ENTRY_BYTES = 170,
+	EXTENTS = 32, /* of a file, at most, from the predictor */
 };
 
 /* A directory whose listing the farm was asked for. */
@@ -33,13 +43,22 @@ struct steps {
 	struct refused *refused;
 	struct farmed farmed[FARMED];
 	unsigned nfarmed;
+	struct predictor_extent extents[EXTENTS]; /* of the turn's file */
 };
 
-/* Where a want stands among the pieces of its file. */
-struct turn_place {
-	uint16_t extent;
-	uint32_t repeat;
-	uint64_t into;
+/* A call that a want needs, as its steps decide. */
+struct turn_call {
+	struct node *node; /* whose handle `args` begin with; NULL: no call */
+	uint32_t proc;
+	bool awaited; /* the want has its next turn when it is answered */
+	/* It asks for bytes or names that are nowhere: the farm may have them;
+	 * they may not be worth it; and they wait until what comes is bound for
+	 * good. They are `left_bytes`: of an extent, from the offset on, or of
+	 * a whole listing. */
+	bool missing;
+	uint64_t left_bytes;
+	uint64_t bytes; /* that its reply will take, without headers */
+	union nfs_args args;
 };
 
 /*
@@ -76,11 +95,14 @@ struct turn {
 	const struct wish *wish;
 	struct want_progress *at;
 	struct caches *c;
+	uint32_t cred;     /* caches_cred() */
 	struct known k;    /* of the node; or else of the directory */
 	struct node *node; /* NULL: not known */
 	struct node *dir;  /* NULL: not known */
 	uint64_t now_us;
 	uint64_t *wait_us;
+	struct turn_call call; /* that is to be sent next */
+	unsigned stage;        /* which of the stages comes next (step.c) */
 	enum turn_end end;
 	unsigned sent; /* calls that went out */
 	/* Whether it counts as one of those that a want may have: it asked for
@@ -88,59 +110,64 @@ struct turn {
 	 * number of turns, and so may the farm. */
 	bool confirms;
 	bool passes; /* so many pieces were there that it stopped */
-	/* The farm was asked; of data, for pieces from `back` on. */
+	/* The farm was asked: the want goes on from `back`, later. */
 	bool farmed;
-	struct turn_place back;
+	struct want_place back;
+	bool fresh; /* the node was, before anything was asked */
+	/* The directory whose listing is to be asked for; where that is known,
+	 * it comes in pages, up to `page`. */
+	struct node *listed;
+	struct listing *pages;
+	struct list_span page;
+	size_t nextents;
+	unsigned looks;       /* pieces that were looked at */
+	uint32_t piece_bytes; /* of the last one; 0: there was none yet */
 };
 
-/* step.c. Functions of a turn return false where the turn is over: the link has
- * no room, or it is too early. */
-enum step step_want(
-    struct steps *s, struct want *w, uint64_t now_us, uint64_t *wait_us);
+/* Always false, as what returns it is over. */
+static inline bool turn_ends(struct turn *t, enum turn_end how)
+{
+	if (how > t->end)
+		t->end = how;
+	return false;
+}
 
-/* step_send.c */
-void turn_ends(struct turn *t, enum turn_end how);
+/* pump.c */
+/* One turn of a want that nobody else takes for it. */
+enum step turn_take(
+    struct steps *s, struct want *w, uint64_t now_us, uint64_t *wait_us);
 /* Whether a call of the want is worth it now, used with probability `p`. */
 bool turn_pays(const struct ground *g, const struct wish *w,
     const struct want_progress *at, double p, uint64_t bytes);
-/* Send a call about `node`, for a reply of `bytes` without headers. */
-bool turn_send(struct turn *t, struct node *node, uint32_t proc,
-    const union nfs_args *args, uint64_t bytes);
-/* Whether such a call is under way, whoever sent it: the want watches it. */
-bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
-bool turn_worth(const struct turn *t, uint64_t bytes);
-bool turn_too_early(struct turn *t, const struct node *node);
 
-/* step_confirm.c */
-bool turn_confirm(struct turn *t, struct node *node);
-/* Whether it is a directory; where that is not known it is asked for, once. */
-bool turn_may_list(struct turn *t, struct node *node);
+/* step.c */
+/* Looks the want's objects and their policy up; false where there is nothing to
+ * ask for them. */
+bool step_begin(struct turn *t);
+/* Decides which call is to be asked next; false where there is none. It is
+ * called again once that is asked, or need not be. */
+bool step_want(struct turn *t);
+/* The call becomes what confirms the node, unless that is under way. */
+void turn_confirm(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
+/* Whether such a call is under way, whoever sent it: the want watches it. */
+bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
+/* Whether a reply to the procedure is worth its bytes, if nobody else wants the
+ * link. */
+bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes);
 
-/* step_flight.c */
-/* Sends the call that a want needs next; `args` begin with `node`'s handle.
- * `bytes` is the expected length of the reply. False without memory. */
-bool steps_send(struct steps *s, const struct want *w, struct node *node,
-    uint32_t proc, const union nfs_args *args, uint64_t bytes);
-void steps_open_flights(struct steps *s, struct calls *calls);
-
+/* Stages (step.c). Each returns false where the turn is over. */
 /* step_data.c */
-/* Whether bytes of the file are wanted, and may be had. */
-bool turn_wants_data(const struct turn *t);
-/* Whether all that is to be asked for first is cached. */
-bool turn_has_first(const struct turn *t);
-/* Ask for all pieces that the link has room for. */
+bool turn_data(struct turn *t);
 bool turn_read(struct turn *t);
-
 /* step_list.c */
-/* Ask for the directory's listing, if it is worth it. */
-bool turn_list(struct turn *t, struct node *dir);
+bool turn_list(struct turn *t);
+bool turn_pages(struct turn *t);
+
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
 bool turn_listing_good(const struct turn *t, struct node *dir);
-/* Drop, untold, the listings that the farm was asked for. */
-void steps_forget_farmed(struct steps *s);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the
  * cookie behind which they begin, and that of the last of them. Returns the
@@ -148,5 +175,16 @@ void steps_forget_farmed(struct steps *s);
  */
 uint32_t turn_page(struct caches *c, struct node *dir, struct listing *l,
     uint64_t fresh_us, size_t room, struct list_span *span);
+
+/* step_farm.c */
+/* Asks the farm for what the turn's call would bring. */
+enum farm_answer turn_ask_farm(struct turn *t);
+/* Drop, untold, the listings that the farm was asked for. */
+void steps_forget_farmed(struct steps *s);
+
+/* step_flight.c */
+/* Sends the turn's call; others find it by `*about`. False without memory. */
+bool turn_send(struct turn *t, struct fetch_about *about);
+void steps_open_flights(struct steps *s, struct calls *calls);
 
 #endif

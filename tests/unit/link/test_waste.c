@@ -190,7 +190,7 @@ static void teardown(struct world *w)
 
 static bool pays(struct world *w, const struct wish *wish, uint64_t bytes)
 {
-	struct want_progress at = {.extent = 0};
+	struct want_progress at = {.turns = 0};
 
 	return turn_pays(&w->pf.g, wish, &at, (double)wish->p, bytes);
 }

@@ -95,7 +95,7 @@ enum step step(struct step_world *s, struct want *w)
 	uint64_t wait_us;
 
 	s->pf.g.now_us = s->w->now_us;
-	return step_want(s->steps, w, s->w->now_us, &wait_us);
+	return turn_take(s->steps, w, s->w->now_us, &wait_us);
 }
 
 void assert_call(struct step_world *s, const char *proc, const char *object)

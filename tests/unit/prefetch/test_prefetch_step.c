@@ -425,7 +425,7 @@ TEST(test_blocked, struct step_world *s)
 	budget_pause(s->pf.g.budget, s->w->now_us + SECOND);
 	w = want(s, "file", "dir", OPEN);
 	assert_int_equal(
-	    step_want(s->steps, w, s->w->now_us, &wait_us), STEP_BLOCKED);
+	    turn_take(s->steps, w, s->w->now_us, &wait_us), STEP_BLOCKED);
 	assert_int_equal(wait_us, SECOND);
 	assert_int_equal(w->progress.turns, 0);
 	assert_call(s, NULL, NULL);
