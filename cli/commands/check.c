@@ -1,5 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `forefetch status --check`: a line for each thing that is not in order. */
+/*
+ * `forefetch status --check` judges a status that the daemon has sent, and
+ * prints a line for each problem, so that a script or a monitor need not know
+ * which of the many fields of a status matter.
+ *
+ * status.c asks the daemon and calls check_print(). A problem is a state in
+ * which programs on the mount wait, fail, or get less than the configuration
+ * promises them; it decides the exit code. A warning is printed, and does not:
+ * the daemon serves all the same without a farm, and with the settings that it
+ * has.
+ */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,12 +19,17 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Where the lines go while one status is judged. With --json all of them are
+ * parts of one value: report() adds to the array "problems", warn() to the
+ * array "warnings", whichever is open. */
 struct check {
 	struct json json;
 	bool as_json;
 	unsigned problems;
 };
 
+/* Ends a line, with ": REASON" before its end if there is a reason. Reasons
+ * hold texts of servers and of the system, so they are written escaped. */
 static void put_why(const ProtobufCBinaryData *why)
 {
 	if (why && why->len > 0) {
@@ -24,7 +39,9 @@ static void put_why(const ProtobufCBinaryData *why)
 	putchar('\n');
 }
 
-/* `server` NULL: of the daemon itself. `why` NULL or empty: not known. */
+/* Prints one problem and counts it. `server` is the name of a server, or NULL
+ * if the problem is the daemon's own; `why` is NULL or empty if nobody knows
+ * the reason. */
 static void report(struct check *ck, const ProtobufCBinaryData *server,
     const char *what, const ProtobufCBinaryData *why)
 {
@@ -45,7 +62,9 @@ static void report(struct check *ck, const ProtobufCBinaryData *server,
 	put_why(why);
 }
 
-/* Not a problem: --check exits as without it. */
+/* Adds a warning to the JSON value. Warnings are not counted, so `forefetch
+ * status --check` exits as it would without them. `state` is NULL where the
+ * warning is not about a state. */
 static void warn(struct check *ck, const char *what, const char *state,
     const ProtobufCBinaryData *why)
 {
@@ -57,7 +76,9 @@ static void warn(struct check *ck, const char *what, const char *state,
 	json_close(&ck->json, '}');
 }
 
-/* "down for 12 s" */
+/* Writes "WHAT for 12 s" into `buf` and returns it. The age tells a person
+ * whether a disconnected server is an incident or the second in which it
+ * restarts. */
 static const char *lasting(
     char *buf, size_t size, const char *what, uint64_t age_us)
 {
@@ -67,6 +88,10 @@ static const char *lasting(
 	return buf;
 }
 
+/* New mounts go to another port of the server (the MOUNT protocol, RFC 1813
+ * appendix I), so they can fail while everything that is mounted works.
+ * check_server() asks only while NFS itself works: otherwise the same cause
+ * would be printed twice. */
 static void check_mount(struct check *ck, const Forefetch__ServerStatus *srv)
 {
 	const Forefetch__MountStatus *m = srv->mount;
@@ -75,6 +100,9 @@ static void check_mount(struct check *ck, const Forefetch__ServerStatus *srv)
 		report(ck, &srv->name, "new mounts fail", &m->reason);
 }
 
+/* Reports what is not in order with one server. The first three are
+ * alternatives, the worst first, since a connection that is down also makes
+ * calls fail; the others can come on top of any of them. */
 static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 {
 	char buf[2 * CTL_TEXT_MAX];
@@ -103,7 +131,9 @@ static void check_server(struct check *ck, const Forefetch__ServerStatus *srv)
 		report(ck, &srv->name, "not registered", &srv->rpcbind_error);
 }
 
-/* Everything goes on without it, as if there were none. */
+/* Whether machines of a farm cannot share now. A farm that is being connected
+ * to for the first time has no error yet, and is no reason to warn: a check
+ * that runs right after the start of the daemon would cry wolf. */
 static bool is_troubled(const Forefetch__FarmStatus *farm)
 {
 	bool fine = !farm || farm->state == FOREFETCH__FARM_STATUS__STATE__UP ||
@@ -113,6 +143,8 @@ static bool is_troubled(const Forefetch__FarmStatus *farm)
 	return !fine;
 }
 
+/* `settings` are those of the last reload that the daemon cannot change while
+ * it runs, as "a, b"; it goes on with the values that it has. */
 static void warn_of_restart(
     struct check *ck, const ProtobufCBinaryData *settings)
 {
@@ -125,6 +157,8 @@ static void warn_of_restart(
 	putchar('\n');
 }
 
+/* Without its farm the daemon asks the server for everything, as if it had
+ * none: this costs time, and no client can see it otherwise. */
 static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 {
 	char state[CTL_TEXT_MAX];
@@ -139,6 +173,8 @@ static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 	put_why(&farm->error);
 }
 
+/* The order of the calls is that of the JSON value: all problems, then all
+ * warnings, then "ok". */
 int check_print(const Forefetch__Status *st, bool json)
 {
 	struct check ck = {.json = {.out = stdout}, .as_json = json};

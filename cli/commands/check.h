@@ -7,8 +7,14 @@
 
 #include "control/control.pb-c.h"
 
-/* Print what is not in order, a line each, or all of it as one JSON value: an
- * exit code, EXIT_SUCCESS where there is nothing. */
+/*
+ * Prints on stdout a line for each thing in `st` that is not in order, or with
+ * `json` all of it as one value: {"problems": [...], "warnings": [...], "ok":
+ * BOOL}. It prints nothing where everything is in order and `json` is not set.
+ *
+ * Returns the exit code of the command: EXIT_FAILURE if there was a problem,
+ * EXIT_SUCCESS if there was none or only warnings. `st` stays the caller's.
+ */
 int check_print(const Forefetch__Status *st, bool json);
 
 #endif

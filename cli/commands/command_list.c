@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* All commands of forefetch. */
+/* The table of all commands of forefetch. main.c finds a command here by its
+ * name, complete.c offers what stands here to shells, and `forefetch help`
+ * shows it in this order, so those that people need first come first. */
 #include "commands/command_list.h"
 
 #include <stddef.h>

@@ -1,6 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Words that a shell offers behind a part of a command line: by the tables of
- * commands and options, so that it knows what the program knows. */
+/*
+ * Offers a shell the words that may stand behind a part of a command line. The
+ * candidates come from the tables of commands and options and from the running
+ * daemon, so that no list in a completion script has to be kept in step with
+ * the program.
+ *
+ * main.c calls complete_run() for `forefetch complete -- WORD...` before it
+ * looks at any option, since the words are those of a line that is not finished
+ * and may be wrong. Nothing here complains of them: a word that makes no sense
+ * yields no candidates.
+ */
 #include "commands/complete.h"
 
 #include <inttypes.h>
@@ -12,17 +21,31 @@
 #include "commands/option_list.h"
 #include "ctl/ctl_client.h"
 
+/* What the words before the last one say, as take() has understood them. */
 struct typed_line {
-	const struct ctl_command *cmd; /* NULL: not written yet */
+	/* The command; NULL while its name is not written yet. */
+	const struct ctl_command *cmd;
+	/* The daemon's control socket: of --socket, or the default one. */
 	const char *socket;
-	const char *action; /* its first argument; NULL: none before the last */
-	size_t nargs;       /* arguments before the last word */
+	/* The command's first argument; NULL if none stands before the last
+	 * word. */
+	const char *action;
+	/* How many arguments of the command stand before the last word. */
+	size_t nargs;
+	/* The word that is being written, which may be empty. */
 	const char *last;
-	const struct option_row *row; /* the last word is its argument */
-	bool help;                    /* of the command `help` */
-	bool plain;                   /* options are over */
+	/* The option whose argument the last word is; NULL if it is no
+	 * option's. */
+	const struct option_row *row;
+	/* The command is `help`, or a word that is no command. */
+	bool help;
+	/* "--" has ended the options: words that begin with '-' are
+	 * arguments. */
+	bool plain;
 };
 
+/* Prints a candidate if it continues what is typed. `what` is the summary that
+ * zsh and fish show beside it, behind a tab; NULL: none. */
 static void offer(
     const struct typed_line *l, const char *text, const char *what)
 {
@@ -34,6 +57,8 @@ static void offer(
 		puts(text);
 }
 
+/* The same of a field of a message. The text is cut at 255 bytes, which no name
+ * of a server reaches. */
 static void offer_bytes(
     const struct typed_line *l, const ProtobufCBinaryData *bytes)
 {
@@ -44,6 +69,8 @@ static void offer_bytes(
 	offer(l, text, NULL);
 }
 
+/* Former names are not offered: they are understood for scripts, and nobody
+ * should learn them. */
 static void offer_commands(const struct typed_line *l)
 {
 	for (size_t i = 0; command_list[i]; i++)
@@ -52,6 +79,8 @@ static void offer_commands(const struct typed_line *l)
 		offer(l, "help", "explain a command");
 }
 
+/* A command that parses its own command line (cmd->main) takes options that are
+ * not in the table, so none are offered for it. */
 static void offer_options(const struct typed_line *l)
 {
 	char text[64];
@@ -67,6 +96,9 @@ static void offer_options(const struct typed_line *l)
 	}
 }
 
+/* Asks the daemon for the names of its servers. If it does not run, ctl_call()
+ * says so on stderr, which the completion scripts discard, and nothing is
+ * offered. */
 static void offer_servers(const struct typed_line *l)
 {
 	Forefetch__Response *res = ctl_status(l->socket, NULL);
@@ -76,6 +108,10 @@ static void offer_servers(const struct typed_line *l)
 	ctl_free(res);
 }
 
+/* Offers ids of access trees, each with the name of its root as a summary. The
+ * names are those of files on a server, whose owner may be anybody: control
+ * characters in them would be obeyed by the terminal on which the shell shows
+ * them, so they become '?'. */
 static void offer_trees(const struct typed_line *l)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
@@ -98,7 +134,9 @@ static void offer_trees(const struct typed_line *l)
 	ctl_free(res);
 }
 
-/* By the word for a kind of argument, as in struct ctl_command. */
+/* Offers what an argument may be, by its kind as struct ctl_command names it.
+ * Kinds that are no names of the daemon's ("file", "directory") are passed to
+ * the shell, which knows files better. */
 static void offer_kind(const struct typed_line *l, const char *kind, size_t len)
 {
 	if (len == 6 && strncmp(kind, "server", len) == 0)
@@ -109,7 +147,8 @@ static void offer_kind(const struct typed_line *l, const char *kind, size_t len)
 		printf(":%.*s\n", (int)len, kind);
 }
 
-/* "list:server show:tree …" */
+/* Offers the actions of a command, or, behind an action, what follows that one.
+ * The table writes them as "list:server show:tree clear". */
 static void offer_actions(const struct typed_line *l)
 {
 	char text[32];
@@ -128,6 +167,8 @@ static void offer_actions(const struct typed_line *l)
 	}
 }
 
+/* A command without arguments of its own takes the name of a server (struct
+ * ctl_command, args_max). */
 static void offer_arguments(const struct typed_line *l)
 {
 	const struct ctl_command *cmd = l->cmd;
@@ -143,6 +184,7 @@ static void offer_arguments(const struct typed_line *l)
 		offer_kind(l, kind, strlen(kind));
 }
 
+/* The argument of an option. Numbers and ports are not offered. */
 static void offer_value(const struct typed_line *l)
 {
 	if (strcmp(l->row->name, "server") == 0)
@@ -168,7 +210,7 @@ static const struct option_row *find_row(const char *word)
 	return NULL;
 }
 
-/* A word before the last one. */
+/* Takes account of a word before the last one. */
 static void take(struct typed_line *l, char *word)
 {
 	if (l->row) {

@@ -4,12 +4,15 @@
 #define FOREFETCH_COMPLETE_H
 
 /*
- * `forefetch complete -- WORD...`, for the files in configs/completion: the
- * words behind `forefetch`, of which the last is being written and may be
- * empty. Prints a line for each candidate, with a tab and what it is behind
- * those that have a summary; or one line ":file" or ":directory", which the
- * shell has candidates for. `socket` is that of the daemon, which is asked for
- * names of servers and trees. Returns an exit code.
+ * `forefetch complete -- WORD...`, for the files in configs/completion: `words`
+ * are the words of a command line behind `forefetch`, of which the last is
+ * being written and may be empty; a "--" in front of them is skipped.
+ *
+ * It prints a line for each candidate, followed by a tab and a summary where
+ * there is one; or one line ":file" or ":directory", which tells the shell to
+ * offer its own. `socket` is the path of the daemon's control socket, where
+ * names of servers and trees are asked for. Returns EXIT_SUCCESS, also without
+ * any candidate, or CTL_EXIT_USAGE without any word.
  */
 int complete_run(int nwords, char **words, const char *socket);
 

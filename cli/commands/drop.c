@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch drop: empties caches, and shows what was dropped. */
+/* forefetch drop has the daemon empty its caches, in memory and on disk, and
+ * shows what was dropped. It is one question and one answer: the daemon forgets
+ * everything before it answers, and gives the memory back a part at a time
+ * afterwards. */
 #include <stdio.h>
 #include <stdlib.h>
 

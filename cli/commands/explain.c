@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch explain: what is known of a file, and what prefetch did. */
+/*
+ * forefetch explain shows what the daemon knows of one file: which of it is
+ * cached and how old that is, and what became of the last prediction of it. It
+ * answers "why was this slow?" for one user and one path.
+ *
+ * The daemon tells only what the server has been seen to give the asking user
+ * access to, and asks the server nothing; so a line here may say that something
+ * is not known, which is no error. explain/ in the daemon fills the message
+ * Explained, and this file only words it.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,22 +22,29 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* A word of the protocol, and the sentence that people read in its place. */
 struct word {
 	const char *key;
 	const char *text;
 };
 
-/* By the bits of ACCESS, RFC 1813 section 3.3.4. */
+/* The rights by the bits of ACCESS3, least significant first (RFC 1813 section
+ * 3.3.4). */
 static const char *const rights[] = {
     "read", "lookup", "modify", "extend", "delete", "execute"};
 
-/* By the bits of PREDICTOR_NEEDS_…. */
+/* The parts of an object that a prediction asks for, by the bits of
+ * PREDICTOR_NEEDS_… (predictor/predictor.h), least significant first. */
 static const char *const needs[] = {"name", "attributes", "rights",
     "first bytes", "listing", "absence", "later parts"};
 
+/* By the numbers of Explained.Type, which are those of ftype3 (RFC 1813 section
+ * 2.5) with 0 for unknown. */
 static const char *const types[] = {"unknown", "regular file", "directory",
     "block", "character", "link", "socket", "fifo"};
 
+/* What became of a prediction, by the words that the daemon sends
+ * (Prediction.state). */
 static const struct word states[] = {
     {"wanted", "waits for room on the link"},
     {"asked", "is under way"},
@@ -44,6 +60,8 @@ static const struct word states[] = {
     {"failed", "was refused by the server"},
 };
 
+/* Who predicted it (Prediction.source); ARCHITECTURE.md says which file in
+ * prefetch/sources/ each one is. */
 static const struct word sources[] = {
     {"tree", "an access tree: a program or job that used it before"},
     {"graph", "what followed such accesses before"},
@@ -56,7 +74,8 @@ static const struct word sources[] = {
     {"session", "the beginnings of the user's former sessions"},
 };
 
-/* A word that this release does not know is written as it came. */
+/* Writes the sentence of `key`. A word that this release does not know is
+ * written as it came: a newer daemon may have more of them. */
 static void put_word(const struct word *list, size_t n, const char *key)
 {
 	const char *text = key;
@@ -84,6 +103,8 @@ static void put_bits(const char *const *names, size_t n, uint32_t bits)
 		fputs("none", stdout);
 }
 
+/* Ends a line with the age of a confirmation. `fresh` is whether an answer may
+ * be based on it now, by the consistency mode of the server. */
 static void put_age(uint64_t us, bool fresh)
 {
 	char buf[CTL_TEXT_MAX];
@@ -95,7 +116,9 @@ static void put_age(uint64_t us, bool fresh)
 	puts(fresh ? ": fresh" : ": to be confirmed");
 }
 
-/* Why the server is asked for it again as soon as it is. */
+/* Says why an object that was confirmed a moment ago may count as old again
+ * already: another client writes to it, or it changed recently, so that the
+ * proxy believes it for a short time only. */
 static void put_limit(const Forefetch__Explained *x)
 {
 	if (x->contested)
@@ -109,6 +132,10 @@ static void put_limit(const Forefetch__Explained *x)
 		    "{attr_still_us:U} when it was confirmed\n");
 }
 
+/* Attributes, and of a file its data, of a directory its listing. Whether data
+ * is cached would tell a user who may not read the file that somebody else
+ * reads it, so the daemon hides the number (SIZE_UNKNOWN) from whoever was not
+ * seen to read. */
 static void put_object(const Forefetch__Explained *x)
 {
 	bool known = (size_t)x->type < sizeof(types) / sizeof(types[0]);
@@ -142,6 +169,9 @@ static void put_object(const Forefetch__Explained *x)
 		puts("  listing      not cached for you");
 }
 
+/* The server's answers to ACCESS, as far as this user has caused the question.
+ * The proxy never derives rights from mode bits, since a server may have ACLs
+ * and may squash users. */
 static void put_rights(const Forefetch__Explained *x)
 {
 	if (!x->rights_known) {
@@ -174,6 +204,9 @@ static void put_prediction(const Forefetch__Prediction *p)
 	ctl_put(stdout, p, "; {bytes:B} arrived\n");
 }
 
+/* `x->left` bytes of the path, counted from its end, could not be resolved; the
+ * line begins with that part, so that a user sees which directory of a long
+ * path is the one that is not cached. */
 static void put_not_found(const char *path, const Forefetch__Explained *x)
 {
 	static const char *const why[] = {
@@ -228,6 +261,9 @@ static void put_json(
 	putchar('\n');
 }
 
+/* The place of the path is found without access to the file
+ * (ctl_place_guess()): a look at it would have the kernel ask the proxy, and so
+ * change what is to be explained. */
 static int explain_run(const struct ctl_options *opt)
 {
 	Forefetch__ExplainRequest explain = FOREFETCH__EXPLAIN_REQUEST__INIT;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch farm: the key that the machines of a farm have in common, made
- * here; how the farm does is in farm_status.c, what is wrong in farm_check.c.
- */
+/* forefetch farm: its actions, and the one that needs no daemon, which makes
+ * the key that the machines of a farm have in common. farm_status.c has
+ * `status` and `flush`, farm_check.c has `check`. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,12 +16,18 @@
 
 /* ---- key -------------------------------------------------------------- */
 
+/* Prints "forefetch: FILE: WHAT" on stderr; returns EXIT_FAILURE, for callers
+ * that end with it. */
 static int complain(const char *file, const char *what)
 {
 	ctl_complain(file, "%s", what);
 	return EXIT_FAILURE;
 }
 
+/* A sentence for the errors of seal_make_file() that a person can do something
+ * about. An existing file is never replaced: machines that have its old content
+ * would become a farm of their own, and nobody would see why they share
+ * nothing. */
 static const char *why_not_made(int error)
 {
 	switch (error) {
@@ -41,6 +47,9 @@ static const char *why_not_made(int error)
 	}
 }
 
+/* The prefix is derived from the key and is no secret; with it an administrator
+ * of the engine can tell this farm's values (redis-cli --scan) or limit its
+ * user to them. */
 static void tell_key(const char *file, const char *prefix)
 {
 	printf("%s: a new key, which only its owner may read\n"
@@ -51,6 +60,8 @@ static void tell_key(const char *file, const char *prefix)
 	    file, prefix, file);
 }
 
+/* Makes the file and loads it again, so that a disk that did not keep it shows
+ * here and not when the daemons start. */
 static int make_key(const struct ctl_options *opt)
 {
 	struct json json = {.out = stdout};
@@ -81,10 +92,14 @@ static int make_key(const struct ctl_options *opt)
 
 /* ---- the command ------------------------------------------------------ */
 
+/* The actions by name. spelling_meant() reads the names as the first member of
+ * each row, so `name` stays first. */
 static const struct farm_action {
 	const char *name;
-	int args_min, args_max; /* after it */
-	/* An exit code. Whether a daemon is asked is its own affair. */
+	/* How many arguments follow the action. */
+	int args_min, args_max;
+	/* Returns an exit code. `key` asks no daemon, all others do, over a
+	 * connection of their own. */
 	int (*run)(const struct ctl_options *opt);
 } actions[] = {
     {"key", 1, 1, make_key},
@@ -93,6 +108,8 @@ static const struct farm_action {
     {"flush", 0, 0, farm_flush},
 };
 
+/* Without an action it shows the status, which is what people want most often
+ * and changes nothing. */
 static int farm_run(const struct ctl_options *opt)
 {
 	const char *name = opt->arg ? opt->arg : "status", *meant = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The actions of `forefetch farm` that ask the daemon: each an exit code. */
+/* The actions of `forefetch farm` that ask the daemon, and the judgement that
+ * `forefetch doctor` shares with `forefetch farm check`. */
 #ifndef FOREFETCH_FARM_COMMAND_H
 #define FOREFETCH_FARM_COMMAND_H
 
@@ -8,12 +9,24 @@
 
 struct findings;
 
+/*
+ * Each action asks the daemon at opt->socket, prints the answer on stdout, as
+ * one JSON value if opt->json is set, and returns an exit code; a failure has
+ * been told on stderr. farm_check() also fails when something is wrong with the
+ * engine, and farm_flush() returns when all values are removed, or when the
+ * daemon has given up.
+ */
 int farm_status(const struct ctl_options *opt);
 int farm_check(const struct ctl_options *opt);
 int farm_flush(const struct ctl_options *opt);
 
-/* Judges a check of the farm. With the round trips to the servers of `st`
- * beside that to the engine; NULL: these are not known. */
+/*
+ * Adds to `out` one finding for each fact that `checked` tells of the engine,
+ * its nodes and its keys, with a remedy where something is wrong. `st` is the
+ * daemon's status, for the round trips to its servers, which are compared with
+ * that to the engine; NULL: they are not compared. Both messages stay the
+ * caller's.
+ */
 void farm_judge(const Forefetch__FarmChecked *checked,
     const Forefetch__Status *st, struct findings *out);
 

@@ -1,6 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch farm check: what is wrong with the engine of a farm, and what to
- * do. */
+/*
+ * forefetch farm check judges what the daemon found out about the engine of its
+ * farm, and says what to do where that is wrong. An engine that is badly
+ * configured breaks nothing: the farm only gains little, and nobody notices. So
+ * this looks for each way in which that can come about.
+ *
+ * The daemon does the asking (control_reply_farm.c and farm/farm_check.c there:
+ * it puts a value, gets it back, and samples keys); here the answers become
+ * findings, as those of `forefetch doctor`, which calls farm_judge() too.
+ */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,6 +24,8 @@
 
 /* ---- the engine -------------------------------------------------------- */
 
+/* An engine that is up may still have an error, such as one node of a cluster
+ * that does not answer: that is a warning only. */
 static void judge_state(const Forefetch__FarmStatus *farm, struct findings *out)
 {
 	char state[CTL_TEXT_MAX];
@@ -39,6 +49,8 @@ static void judge_state(const Forefetch__FarmStatus *farm, struct findings *out)
 		    "engine's log; forefetch farm status shows each node");
 }
 
+/* By the ways in which the trial value did not come back: what happened, and
+ * what to do about it. GOOD is not in the table. */
 static const struct {
 	const char *fact, *remedy;
 } trials[] = {
@@ -61,6 +73,9 @@ static const struct {
 	    "no client was given any of them"},
 };
 
+/* The trial is the one test that nothing else can replace: rights, memory, and
+ * whatever stands between this machine and the engine have to be right for a
+ * value to come back the same. */
 static void judge_trial(
     const Forefetch__FarmChecked *checked, struct findings *out)
 {
@@ -82,7 +97,10 @@ static void judge_trial(
 	findings_remedy(out, "%s", trials[trial].remedy);
 }
 
-/* A farm is asked only where it answers before the server would. */
+/* Says where a farm can hardly help. The daemon asks a farm before a server
+ * only where that answers in less than half of the time (farm_pays() in
+ * farm/farm_value.c), so an engine farther away than that costs memory and
+ * saves no time. */
 static void judge_distance(const Forefetch__FarmChecked *checked,
     const Forefetch__Status *st, struct findings *out)
 {
@@ -106,12 +124,21 @@ static void judge_distance(const Forefetch__FarmChecked *checked,
 
 /* ---- a node ------------------------------------------------------------ */
 
+/* Whether maxmemory-policy begins with `name`; there are several of each family
+ * (volatile-lru, volatile-ttl and others). */
 static bool policy_begins(const Forefetch__FarmLook *n, const char *name)
 {
 	return n->policy.len >= strlen(name) &&
 	       memcmp(n->policy.data, name, strlen(name)) == 0;
 }
 
+/*
+ * A farm is a cache: when its engine is full, the values that were not used for
+ * the longest time have to give way. The default of Redis, noeviction, refuses
+ * new ones instead, and the volatile-… policies find nothing to evict, since
+ * values of a farm have no expiry. See "Key eviction" in the Redis
+ * documentation.
+ */
 static void judge_policy(
     const Forefetch__FarmLook *n, const char *what, struct findings *out)
 {
@@ -141,6 +168,9 @@ static void judge_policy(
 	}
 }
 
+/* Without maxmemory, Redis grows until the kernel kills it or its machine
+ * swaps. That more keys were evicted than are there means that the whole
+ * content was replaced at least once. */
 static void judge_memory(
     const Forefetch__FarmLook *n, const char *what, struct findings *out)
 {
@@ -177,6 +207,9 @@ static void judge_memory(
 	judge_policy(n, what, out);
 }
 
+/* `n` tells of a sample of the keys (SCAN), not of all of them. Keys that do
+ * not begin as those of any farm belong to another program, whose data a farm
+ * would push out. */
 static void judge_keys(
     const Forefetch__FarmLook *n, const char *what, struct findings *out)
 {
@@ -196,6 +229,10 @@ static void judge_keys(
 	}
 }
 
+/* Judges one node. The lines of a cluster carry the name of the node; `alone`
+ * means that there is no other, and that the name would only be noise. What the
+ * node refuses to tell (INFO and CONFIG need rights, see ACL SETUSER) is
+ * skipped, not counted as wrong. */
 static void judge_node(
     const Forefetch__FarmLook *n, bool alone, struct findings *out)
 {
@@ -219,6 +256,9 @@ static void judge_node(
 
 /* ---- all of it --------------------------------------------------------- */
 
+/* Another farm in the same engine is mostly an accident: two machines whose key
+ * files were made separately, so that neither can open the other's values. The
+ * list is cut at 255 bytes. */
 static void judge_others(
     const Forefetch__FarmChecked *checked, struct findings *out)
 {
@@ -267,6 +307,8 @@ static void print_json(
 	putchar('\n');
 }
 
+/* Prints the findings. Warnings and failures make the exit code EXIT_FAILURE,
+ * notes do not, so that a script can act on it. */
 static int tell(const struct ctl_options *opt,
     const Forefetch__FarmChecked *checked, const Forefetch__Status *st)
 {
@@ -283,6 +325,8 @@ static int tell(const struct ctl_options *opt,
 	return ok ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Asks for the check first, which the daemon refuses to anybody but root and
+ * its own user, and then for the status, which only judge_distance() needs. */
 int farm_check(const struct ctl_options *opt)
 {
 	Forefetch__FarmRequest farm = FOREFETCH__FARM_REQUEST__INIT;

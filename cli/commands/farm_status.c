@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch farm status: the engine, its nodes, and what came of it; and
- * forefetch farm flush. */
+/* forefetch farm status shows the engine, its nodes, and how much came of
+ * sharing; forefetch farm flush removes all values of this farm from the engine
+ * and waits until that is done. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@
 
 /* ---- for people -------------------------------------------------------- */
 
+/* The first lines: "farm 3kQ_9x: up, 210 us", and why it is not up. The round
+ * trip of an engine that is not up would be an old one, so it is left out. */
 static void put_head(const Forefetch__FarmStatus *farm)
 {
 	ctl_put(
@@ -35,6 +38,8 @@ static void put_head(const Forefetch__FarmStatus *farm)
 			: "  engine       Redis {version}\n");
 }
 
+/* Which kinds of values this machine shares, and the limit that it keeps to
+ * when it gives some (publish_cap in the configuration). */
 static void put_config(const Forefetch__FarmStatus *farm)
 {
 	fputs("  shares      ", stdout);
@@ -48,6 +53,9 @@ static void put_config(const Forefetch__FarmStatus *farm)
 	putchar('\n');
 }
 
+/* Counts since the daemon started, of all servers together. "not sent" are
+ * values that this daemon held back, "refused" are those that the engine
+ * answered with an error. */
 static void put_counters(const Forefetch__FarmStatus *farm)
 {
 	ctl_put(stdout, farm,
@@ -64,6 +72,8 @@ static void put_counters(const Forefetch__FarmStatus *farm)
 		    "  connected    {reconnects} time{reconnects:S} again\n");
 }
 
+/* A row for each node. Slots are how many of the 16384 hash slots of a cluster
+ * the node serves (Redis Cluster specification); a single server has none. */
 static void put_nodes(const Forefetch__FarmStatus *farm)
 {
 	struct ctl_table *t =
@@ -83,6 +93,8 @@ static void put_nodes(const Forefetch__FarmStatus *farm)
 	ctl_table_print(t);
 }
 
+/* How much of one server's data and listings came from the farm, and how much
+ * this machine gave in return. What is zero on most machines is left out. */
 static void put_served(const Forefetch__ServerStatus *srv)
 {
 	if (!srv->farm)
@@ -132,6 +144,8 @@ static void put_text(const Forefetch__Status *st)
 
 /* ---- for programs ------------------------------------------------------ */
 
+/* Only the farm and each server's part in it, not the whole status: {"farm":
+ * ..., "servers": [{"name": ..., "farm": ...}]}. */
 static void put_json(const Forefetch__Status *st)
 {
 	struct json j = {.out = stdout};
@@ -158,6 +172,8 @@ static void put_json(const Forefetch__Status *st)
 	putchar('\n');
 }
 
+/* It needs no rights beyond those of `forefetch status`, which has the same
+ * fields. */
 int farm_status(const struct ctl_options *opt)
 {
 	Forefetch__Response *res = ctl_status(opt->socket, NULL);
@@ -174,9 +190,13 @@ int farm_status(const struct ctl_options *opt)
 
 /* ---- flush -------------------------------------------------------------- */
 
-/* Between two questions. */
+/* Milliseconds between two questions to the daemon while it flushes. */
 enum { ASK_MS = 100 };
 
+/* Begins to flush, or asks how far that is, by `action`. The daemon goes
+ * through all keys of an engine with SCAN, which may take minutes and must not
+ * hold up the daemon's other answers, so it answers at once and is asked
+ * again. */
 static Forefetch__Response *ask_flush(
     const struct ctl_options *opt, Forefetch__FarmRequest__Action action)
 {
@@ -190,6 +210,8 @@ static Forefetch__Response *ask_flush(
 	return res;
 }
 
+/* The daemon does not know how many values are left (SCAN tells no total), so
+ * the line shows only for how long this goes on. */
 static void show(struct progress *p, uint64_t begun_us)
 {
 	uint64_t now_us = clock_now_us();
@@ -202,6 +224,8 @@ static void show(struct progress *p, uint64_t begun_us)
 	progress_put(p, text);
 }
 
+/* A node of a cluster that does not answer keeps its values; the count of those
+ * removed is printed all the same, and the exit code is EXIT_FAILURE. */
 static int tell_flushed(
     const struct ctl_options *opt, const Forefetch__FarmFlushed *flushed)
 {
@@ -218,6 +242,7 @@ static int tell_flushed(
 	return EXIT_FAILURE;
 }
 
+/* ^C ends the waiting only: the daemon goes on removing. */
 int farm_flush(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};

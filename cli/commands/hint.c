@@ -1,8 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetch hint: sends the daemon what will be read, from arguments or a pipe.
+ * forefetch hint sends the daemon what will be read, from arguments or a pipe.
  * If the daemon has no more room, this waits, and so does the program that
- * writes into the pipe.
+ * writes into the pipe: a list of a million files needs no memory for a million
+ * hints, here or there.
+ *
+ * A path may lie on any mount of the proxy; each mount has a stream of its own
+ * (struct hint_line_stream) over a connection of its own, since a connection
+ * has one stream of hints (control.proto, HintRequest). Paths are resolved
+ * without access to the files, so that the kernel does not ask for each of them
+ * what the hint is to bring.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -24,34 +31,56 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* The limits of one run. BATCH and BATCH_BYTES keep a request below
+ * CONTROL_REQUEST_MAX; a longer batch would gain nothing, since the daemon
+ * takes only what it has room for. */
 enum {
-	MOUNTS = 8,  /* that one run may name files of */
-	BATCH = 256, /* hints of a request */
+	/* Mounts that the paths of one run may lie on. */
+	MOUNTS = 8,
+	/* Hints in one request. */
+	BATCH = 256,
+	/* Bytes of paths and HINT_BYTES of all hints in one request. */
 	BATCH_BYTES = 40 << 10,
-	HINT_BYTES = 40, /* at most, of a hint without its path */
+	/* Bytes that a hint takes in a request beside its path, at most. */
+	HINT_BYTES = 40,
+	/* Messages about bad lines that are printed one by one; a wrong list of
+	 * a million lines would else scroll everything away. */
 	COMPLAINTS = 10,
 };
 
-/* The hints for one mount: a connection, and what was not taken yet. */
+/* The hints for one mount: a connection, and the hints that the daemon has not
+ * taken yet. The stream owns both. */
 struct hint_line_stream {
-	struct ctl_place place; /* its path is "" */
+	/* The mount; its path is "", and those of the hints are below it. */
+	struct ctl_place place;
 	struct ctl_client *client;
+	/* The daemon knows the place: it was sent with the first request. */
 	bool begun;
-	uint64_t seq; /* of the last hint */
+	/* The number of the last hint; the first one is 1. */
+	uint64_t seq;
+	/* In the order of their numbers. */
 	Forefetch__Hint *hints[BATCH];
+	/* How many there are, and their bytes as BATCH_BYTES counts them. */
 	size_t n, bytes;
-	Forefetch__Hinted answer; /* the last answer */
+	/* The daemon's last answer, which counts the whole stream. It has
+	 * numbers only, so the copy outlives the response that it came in. */
+	Forefetch__Hinted answer;
 };
 
+/* One run of the command. */
 struct hint_run {
 	const struct ctl_options *opt;
 	struct ctl_mounts *mounts;
 	struct hint_line_stream *streams[MOUNTS];
 	unsigned nstreams;
 	struct walk_screen screen;
+	/* Lines that were parsed, also those whose file lies on no mount. */
 	uint64_t lines;
-	uint64_t bad; /* lines, and files that are on no mount */
-	bool failed;  /* the daemon cannot be asked any more */
+	/* Lines that are malformed, and files that lie on no mount. */
+	uint64_t bad;
+	/* The daemon cannot be asked any more, or memory is short; all loops
+	 * end. */
+	bool failed;
 };
 
 /* ---- one stream ------------------------------------------------------- */
@@ -62,6 +91,8 @@ static void hint_free(Forefetch__Hint *h)
 	free(h);
 }
 
+/* Forgets the hints up to number `seq`, which the daemon has taken. Those
+ * behind it are sent again with the next request. */
 static void drop_taken(struct hint_line_stream *s, uint64_t seq)
 {
 	size_t n = 0;
@@ -74,6 +105,8 @@ static void drop_taken(struct hint_line_stream *s, uint64_t seq)
 	memmove(s->hints, s->hints + n, s->n * sizeof(*s->hints));
 }
 
+/* Sends what is queued and notes the answer. With nothing queued it only asks
+ * how the stream does. False if the daemon does not answer, after a message. */
 static bool send_hints(struct hint_run *run, struct hint_line_stream *s)
 {
 	Forefetch__HintRequest hint = FOREFETCH__HINT_REQUEST__INIT;
@@ -100,6 +133,8 @@ static bool send_hints(struct hint_run *run, struct hint_line_stream *s)
 
 /* ---- the screen ------------------------------------------------------- */
 
+/* Sums of all streams, for the screen and the result. `full` is set if any of
+ * them waits because the reader has not come to what was fetched already. */
 static struct hint_sum {
 	uint64_t accepted, waiting, ahead, used, passed, unused, failed;
 	bool full;
@@ -131,6 +166,8 @@ static void put_sum(FILE *out, const struct hint_sum *sum)
 	    sum->waiting);
 }
 
+/* Puts the line of progress, if one is due, and waits before the daemon is
+ * asked again, each time a little longer. */
 static void show_and_rest(struct hint_run *run)
 {
 	struct hint_sum sum = sum_of(run);
@@ -149,7 +186,9 @@ static void show_and_rest(struct hint_run *run)
 	walk_rest(&run->screen);
 }
 
-/* Sends all hints of a stream, and waits until they were taken. */
+/* Sends all hints of a stream, and waits until the daemon has taken them. An
+ * empty stream is sent once too, so that the daemon says then whether it knows
+ * the place at all. */
 static void flush_stream(struct hint_run *run, struct hint_line_stream *s)
 {
 	run->screen.ms = 0;
@@ -169,6 +208,7 @@ static void flush_all(struct hint_run *run)
 
 /* ---- hints ------------------------------------------------------------ */
 
+/* Counts a line that cannot be used, and says why, for the first ten. */
 static void complain(struct hint_run *run, const char *path, const char *why)
 {
 	if (++run->bad <= COMPLAINTS)
@@ -177,6 +217,8 @@ static void complain(struct hint_run *run, const char *path, const char *why)
 		fputs("forefetch: ... and more like these\n", stderr);
 }
 
+/* Opens a connection for the mount of `at`. NULL after a message; the run ends
+ * then, as the next path would fail in the same way. */
 static struct hint_line_stream *stream_new(
     struct hint_run *run, const struct ctl_place *at)
 {
@@ -199,6 +241,8 @@ static struct hint_line_stream *stream_new(
 	return s;
 }
 
+/* The stream of the mount that `at` lies on, made where it is missing. NULL
+ * after a message. Few mounts are named in one run, so a list is enough. */
 static struct hint_line_stream *stream_of(
     struct hint_run *run, const struct ctl_place *at, const char *path)
 {
@@ -217,6 +261,7 @@ static struct hint_line_stream *stream_of(
 	return NULL;
 }
 
+/* Adds a hint, after a place was made for it by sending what is there. */
 static void queue_hint(struct hint_run *run, struct hint_line_stream *s,
     const struct ctl_place *at, const struct hint_line *line)
 {
@@ -239,6 +284,8 @@ static void queue_hint(struct hint_run *run, struct hint_line_stream *s,
 	s->bytes += h->path.len + HINT_BYTES;
 }
 
+/* Resolves the path of a line to a mount, and queues the hint. `line->path`
+ * stays the caller's. */
 static void hint_at(struct hint_run *run, const struct hint_line *line)
 {
 	char *path = ctl_path_plain(line->path);
@@ -260,15 +307,22 @@ static void hint_at(struct hint_run *run, const struct hint_line *line)
 
 /* ---- a pipe ----------------------------------------------------------- */
 
+/* Standard input, read in large parts. Records end in `sep`; those from `at` on
+ * are still to be taken out of `buf`. */
 struct input {
+	/* A newline, or NUL with -0. */
 	char sep;
 	char buf[65536];
 	size_t len, at;
+	/* Nothing more will come. */
 	bool end;
-	bool skips; /* the rest of a record that is too long */
+	/* The rest of a record that was longer than `buf` is skipped. */
+	bool skips;
 };
 
-/* More of it; what is known is sent before this waits. */
+/* Reads more of the pipe. If nothing is there yet, it first sends what is
+ * queued: a program may write a line only when the one before has had an
+ * effect. */
 static void read_more(struct hint_run *run, struct input *in)
 {
 	struct pollfd p = {.fd = STDIN_FILENO, .events = POLLIN};
@@ -291,7 +345,9 @@ static void read_more(struct hint_run *run, struct input *in)
 	in->len += n > 0 ? (size_t)n : 0;
 }
 
-/* The next record; NULL: none yet, or no more. */
+/* Cuts the next record out of the buffer; NULL if none is complete. The last
+ * record of the input may lack its end, as files often lack the last newline.
+ * The result is valid until read_more(). */
 static char *next_record(struct input *in)
 {
 	char *begin = in->buf + in->at, *end;
@@ -308,6 +364,8 @@ static char *next_record(struct input *in)
 	return begin;
 }
 
+/* A record that was too long ends here and is complained of once, whatever its
+ * rest contains. Empty lines are ignored. */
 static void from_line(struct hint_run *run, struct input *in, char *text)
 {
 	struct hint_line line;
@@ -325,6 +383,8 @@ static void from_line(struct hint_run *run, struct input *in, char *text)
 	}
 }
 
+/* Takes records until the input ends. If the buffer is full without any end of
+ * a record, it is emptied, and the record counts as too long. */
 static void from_pipe(struct hint_run *run)
 {
 	struct input *in = calloc(1, sizeof(*in));
@@ -354,6 +414,7 @@ static void from_pipe(struct hint_run *run)
 
 /* ---- all of it -------------------------------------------------------- */
 
+/* Whether the daemon has asked the server for everything that was hinted. */
 static bool all_asked(const struct hint_run *run)
 {
 	for (unsigned i = 0; i < run->nstreams; i++)
@@ -362,7 +423,8 @@ static bool all_asked(const struct hint_run *run)
 	return true;
 }
 
-/* Until nothing is left to be asked for. */
+/* Waits until everything was asked for: the end of a connection ends its
+ * stream, so leaving now would drop what waits. */
 static void wait_all(struct hint_run *run)
 {
 	flush_all(run);
@@ -375,6 +437,7 @@ static void wait_all(struct hint_run *run)
 	walk_clear(&run->screen);
 }
 
+/* "done" is false if ^C or an error ended the run before all was asked for. */
 static void put_json(const struct hint_run *run, const struct hint_sum *sum)
 {
 	struct json j = {.out = stdout};
@@ -396,6 +459,8 @@ static void put_json(const struct hint_run *run, const struct hint_sum *sum)
 	putchar('\n');
 }
 
+/* Prints the counts of the run: a line for people, or one JSON value. Hints
+ * that had no use get a line each, since they cost the link something. */
 static void put_result(const struct hint_run *run)
 {
 	struct hint_sum sum = sum_of(run);
@@ -431,6 +496,8 @@ static void run_end(struct hint_run *run)
 	ctl_mounts_free(run->mounts);
 }
 
+/* A path "-" stands for standard input; the hints of it keep their place in the
+ * order of the arguments. */
 static int hint_run(const struct ctl_options *opt)
 {
 	struct hint_run run = {.opt = opt};

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A line of `forefetch hint -`: PATH [OFFSET LENGTH]. */
+/* Parses a line of `forefetch hint -`: PATH [OFFSET LENGTH]. Names may contain
+ * blanks and digits, so the line is read from its end: a range is two words
+ * that look like numbers, with something in front of them. */
 #include "commands/hint_line.h"
 
 #include <errno.h>
@@ -11,7 +13,7 @@ static bool is_blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-/* Digits and perhaps a suffix: what looks like a number is one. */
+/* Whether a word is written as a number: digits, and perhaps one suffix. */
 static bool looks(const char *s)
 {
 	size_t n = strspn(s, "0123456789");
@@ -19,7 +21,7 @@ static bool looks(const char *s)
 	return n > 0 && (s[n] == '\0' || (strchr("KMGT", s[n]) && !s[n + 1]));
 }
 
-/* False where it is too large. */
+/* Parses what looks() has accepted. False if the value is 2^64 or more. */
 static bool number(const char *s, uint64_t *out)
 {
 	static const char suffixes[] = "KMGT";
@@ -41,7 +43,8 @@ static bool number(const char *s, uint64_t *out)
 	return true;
 }
 
-/* The last word, if it is a number and something stands before it. */
+/* The beginning of the last word of `text`, which ends at `end`; NULL unless it
+ * looks like a number and something stands before it. */
 static char *last_number(char *text, char *end)
 {
 	char *word = end;
@@ -61,6 +64,8 @@ static char *cut(char *text, char *word)
 	return word;
 }
 
+/* It writes NULs into the text as it goes. A single number at the end is a part
+ * of the name, so the first NUL is taken back in that case. */
 bool hint_line_parse(char *text, struct hint_line *out)
 {
 	char *length = last_number(text, text + strlen(text));

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Stdout and stderr pass through here: the one is counted, the beginning of the
- * other is kept. */
+/* Makes a failure of a command with --json readable to programs. Stdout and
+ * stderr of the process are replaced by streams that pass everything on: of
+ * stdout they count the bytes, of stderr they keep the beginning. So no command
+ * has to hand its messages through all of its functions. */
 #include "commands/json_error.h"
 
 #include <stdbool.h>
@@ -13,13 +15,20 @@
 
 #define PREFIX "forefetch: "
 
+/* One for the process, as its two streams are. */
 static struct {
+	/* The streams were replaced; what is said now is progress, not an
+	 * error. */
 	bool begun, ignores;
-	size_t printed;  /* bytes on stdout */
-	char said[2048]; /* the first lines on stderr */
+	/* Bytes that were written to stdout. */
+	size_t printed;
+	/* The first bytes that were written to stderr since json_error_part();
+	 * `len` of them are used. */
+	char said[2048];
 	size_t len;
 } seen;
 
+/* Writes to the descriptor itself, since the stream of that name leads here. */
 static ssize_t pass(int fd, const char *buf, size_t size)
 {
 	ssize_t n = write(fd, buf, size);
@@ -29,6 +38,7 @@ static ssize_t pass(int fd, const char *buf, size_t size)
 	return n < 0 ? 0 : n;
 }
 
+/* Called by the C library whenever it flushes stdout (fopencookie(3)). */
 static ssize_t on_stdout(void *cookie, const char *buf, size_t size)
 {
 	(void)cookie;
@@ -36,6 +46,8 @@ static ssize_t on_stdout(void *cookie, const char *buf, size_t size)
 	return pass(STDOUT_FILENO, buf, size);
 }
 
+/* Called for every message, as this stderr is not buffered either. The message
+ * still appears on the terminal. */
 static ssize_t on_stderr(void *cookie, const char *buf, size_t size)
 {
 	size_t room = sizeof(seen.said) - seen.len;
@@ -49,6 +61,8 @@ static ssize_t on_stderr(void *cookie, const char *buf, size_t size)
 	return pass(STDERR_FILENO, buf, size);
 }
 
+/* If one of the two streams cannot be made, that one stays as it was, and its
+ * errors are not told in JSON. */
 void json_error_begin(void)
 {
 	FILE *out, *err;
@@ -82,6 +96,8 @@ void json_error_part(void)
 	seen.len = 0;
 }
 
+/* The message loses its "forefetch: ", which a program need not read, and its
+ * newline. */
 void json_error_put(struct json *json, bool failed, const char *why)
 {
 	const char *text = seen.len > 0 ? seen.said : why;
@@ -97,6 +113,8 @@ void json_error_put(struct json *json, bool failed, const char *why)
 	json_bytes(json, "error", (const uint8_t *)text, len);
 }
 
+/* Prints {"error": TEXT} only if the command has printed nothing: output that
+ * has begun already tells of its errors itself. */
 int json_error_end(int code)
 {
 	struct json json = {.out = stdout};

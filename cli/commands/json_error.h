@@ -11,19 +11,25 @@
 
 struct json;
 
-/* From now on what is printed is looked at, on its way. Without memory for that
- * nothing is. May be called again. */
+/* From now on everything that is printed on stdout and stderr passes through
+ * here. Without memory for that, messages reach a program only as text on
+ * stderr. It may be called again, without effect. */
 void json_error_begin(void);
 
-/* Begins a part: messages on stderr after this are about it. */
+/* Begins a part of the work: messages on stderr from now on are about it, and
+ * those before it are forgotten. */
 void json_error_part(void);
-/* The member "error" of an object: what was said of the part, or `why` where
- * nothing was; null where `failed` is not set. */
+/* Writes the member "error" of the object that is open in `json`: the messages
+ * of the part, or `why` where there were none, or null where `failed` is not
+ * set. */
 void json_error_put(struct json *json, bool failed, const char *why);
-/* While it is set, what is said is no error, but how far something is. */
+/* While this is set, text on stderr is no error: the line of progress goes
+ * there, too. */
 void json_error_ignore(bool ignore);
 
-/* Prints the error, if there is one: `code` is the exit code. Returns it. */
+/* To be called once, at the end of main(): prints the error, if there is one
+ * and nothing was printed on stdout. `code` is the exit code of the command; it
+ * is returned. */
 int json_error_end(int code);
 
 #endif

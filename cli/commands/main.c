@@ -2,7 +2,12 @@
 /*
  * forefetch: the command line. A command is a constant in a file of its own
  * (status.c, …) and a line of command_list.c; an option is a row of
- * option_list.c.
+ * option_list.c. main() finds the command, checks options and arguments by
+ * these tables, and calls its run(), which asks the daemon and prints.
+ *
+ * Two kinds of programs do not pass these tables: the helpers of mount(8),
+ * which are other names of this program, and commands with a command line like
+ * mount(8)'s. run_own() runs both.
  */
 #include <errno.h>
 #include <getopt.h>
@@ -22,6 +27,7 @@
 #include "hashing/hash_key.h"
 #include "mount/mount_command.h"
 
+/* More than command_list.c has. */
 enum { COMMANDS_MAX = 64 };
 
 /* Found by its name, or by its former one with a warning. */
@@ -37,12 +43,14 @@ static const struct ctl_command *command_meant(const char *name)
 	return cmd;
 }
 
+/* Prints "WHAT WHICH; see forefetch help" and returns CTL_EXIT_USAGE. */
 static int usage_error(const char *what, const char *which)
 {
 	ctl_complain(NULL, "%s%s; see forefetch help", what, which);
 	return CTL_EXIT_USAGE;
 }
 
+/* Names the command that was probably meant, if one is spelled alike. */
 static int no_such_command(const char *name)
 {
 	const char *names[COMMANDS_MAX], *meant;
@@ -58,6 +66,7 @@ static int no_such_command(const char *name)
 	return CTL_EXIT_USAGE;
 }
 
+/* The list of commands, and the options that all of them take. */
 static void help_all(void)
 {
 	fputs("usage: forefetch COMMAND [OPTION...] [ARGUMENT...]\n\n", stdout);
@@ -103,6 +112,8 @@ static void put_folded(const char *text)
 		putchar('\n');
 }
 
+/* Explains a command, or all of them if `name` is NULL. Returns an exit
+ * code. */
 static int help(const char *name)
 {
 	const struct ctl_command *cmd;
@@ -123,6 +134,8 @@ static int help(const char *name)
 	return EXIT_SUCCESS;
 }
 
+/* Runs a command and makes sure that its output has left: a full disk behind a
+ * redirected stdout must not look like success to a script. */
 static int run_once(
     const struct ctl_command *cmd, const struct ctl_options *opt)
 {
@@ -136,7 +149,9 @@ static int run_once(
 	return code;
 }
 
-/* Until killed, or until the daemon does not answer. */
+/* Repeats a command until it fails or the program is killed. On a terminal each
+ * run replaces the one before; in a file an empty line separates them, and with
+ * --json each run is one line. */
 static int run_watch(
     const struct ctl_command *cmd, const struct ctl_options *opt)
 {
@@ -169,6 +184,8 @@ struct given {
 	bool help;
 };
 
+/* Refuses options that are not for this command, and those that exclude each
+ * other. 0, or an exit code after a message. */
 static int check_options(const struct ctl_command *cmd,
     const struct given *given, const struct ctl_options *opt)
 {
@@ -188,7 +205,9 @@ static int check_options(const struct ctl_command *cmd,
 	return 0;
 }
 
-/* The name of a server, which may stand alone or behind --server. */
+/* The name of a server may stand alone or behind --server: the first is shorter
+ * to type, the second is what commands with arguments of their own need. A
+ * command learns it as opt->server in both cases. */
 static int check_server(const struct ctl_command *cmd, struct ctl_options *opt)
 {
 	if (cmd->args_max == 0 && opt->arg && opt->server)
@@ -202,6 +221,8 @@ static int check_server(const struct ctl_command *cmd, struct ctl_options *opt)
 	return 0;
 }
 
+/* Compares the number of arguments with what the table says of the command. 0,
+ * or an exit code after a message. */
 static int check_arguments(
     const struct ctl_command *cmd, struct ctl_options *opt)
 {
@@ -223,7 +244,8 @@ static int check_arguments(
 	return check_server(cmd, opt);
 }
 
-/* Only run_own() knows the options of such a command. */
+/* Refuses options in front of a command that parses its own command line: only
+ * run_own() knows what they would mean there. */
 static int misplaced(const struct ctl_command *cmd)
 {
 	fprintf(stderr,
@@ -261,10 +283,9 @@ static int run(
 	return opt->watch_s > 0 ? run_watch(cmd, opt) : run_once(cmd, opt);
 }
 
-/*
- * A command with a command line of its own: it is the first word, or follows
- * --socket. `first` is the number of that word.
- */
+/* Finds a command with a command line of its own, which is the first word, or
+ * follows --socket. Sets `*first` to the number of that word, and `*socket`
+ * where the option is there. NULL: the first word is something else. */
 static const struct ctl_command *own_command(
     int argc, char **argv, int *first, const char **socket)
 {
@@ -282,9 +303,10 @@ static const struct ctl_command *own_command(
 	return cmd && cmd->main ? cmd : NULL;
 }
 
-/* Runs programs that do not go through the options and commands below: helpers
- * of mount(8), which are other names of this program, and commands that have a
- * main(). The exit code, or -1. */
+/* Runs programs that do not go through the options and commands below. mount(8)
+ * runs mount.forefetch for the type "forefetch" (mount(8), "External helpers"),
+ * which is a link to this program, so the name in argv[0] decides. Returns the
+ * exit code, or -1 where it is none of these. */
 static int run_own(int argc, char **argv, const char *socket)
 {
 	const char *slash = strrchr(argv[0], '/');
@@ -310,9 +332,13 @@ static int run_own(int argc, char **argv, const char *socket)
 	return cmd->main(argc - first, argv + first, socket);
 }
 
-/* The first option that a terminal might obey, or NULL: getopt's messages have
- * an option as it was typed, or as a file was called that a shell has put
- * there. No option of ours needs to be escaped. */
+/*
+ * The first option that a terminal might obey, or NULL. getopt's messages have
+ * an option as it was typed, or as a file is called that a shell has put there
+ * from a pattern, and getopt does not escape it. No option of ours contains
+ * anything that would be escaped, so such a word is refused before getopt sees
+ * it.
+ */
 static const char *find_unclean(int argc, char **argv)
 {
 	for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of all options. */
+/* The table of all options, and all that main.c and complete.c do by it: the
+ * arguments of getopt_long(3), help, and storing a value in struct
+ * ctl_options. */
 #include "commands/option_list.h"
 #include "ctl/ctl_text.h"
 
@@ -9,9 +11,12 @@
 
 #include "config/spelling.h"
 
+/* Bounds of --watch and --interval, in seconds: nobody reads more than ten
+ * screens a second, and each of them costs the daemon a turn. */
 #define WATCH_MIN_S 0.1
 #define WATCH_MAX_S 86400.0
 
+/* Where the value of an option goes. */
 #define AT(member) offsetof(struct ctl_options, member)
 
 /* clang-format off */
@@ -67,6 +72,7 @@ const size_t option_count = sizeof(option_list) / sizeof(option_list[0]);
 _Static_assert(
     sizeof(option_list) / sizeof(option_list[0]) <= OPTION_MAX, "too many");
 
+/* The letters come in the form of getopt(3): "hVo:". */
 void option_getopt(
     struct option longs[OPTION_MAX + 1], char letters[OPTION_LETTERS_MAX])
 {
@@ -88,6 +94,7 @@ void option_getopt(
 	*to = '\0';
 }
 
+/* A code of OPTION_FIRST or more is a long option's, any other is a letter. */
 const struct option_row *option_find(int code)
 {
 	size_t i = (size_t)(code - OPTION_FIRST);
@@ -100,6 +107,8 @@ const struct option_row *option_find(int code)
 	return NULL;
 }
 
+/* getopt has already said that the option is unknown; this adds which one may
+ * have been meant. "--sokcet=PATH" is compared without its value. */
 void option_complain(const char *word)
 {
 	const char *meant = NULL;
@@ -117,6 +126,8 @@ void option_complain(const char *word)
 		fputs("forefetch: see forefetch help\n", stderr);
 }
 
+/* The options of a command are words in one string, which reads better in the
+ * table of a command than an array would. */
 bool option_taken(const struct option_row *row, const struct ctl_command *cmd)
 {
 	size_t len = strlen(row->name);
@@ -131,7 +142,7 @@ bool option_taken(const struct option_row *row, const struct ctl_command *cmd)
 	return row->common;
 }
 
-/* Seconds, possibly with a fraction. */
+/* Seconds, possibly with a fraction. 0, or CTL_EXIT_USAGE after a message. */
 static int set_seconds(
     const struct option_row *row, const char *text, double *seconds)
 {
@@ -146,6 +157,7 @@ static int set_seconds(
 	return CTL_EXIT_USAGE;
 }
 
+/* The kind of the row says which type the member has. */
 int option_set(
     const struct option_row *row, const char *text, struct ctl_options *opt)
 {

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * All options of forefetch: what each is called, which member of struct
- * ctl_options it sets, and which of them a command takes.
- */
+/* All options of forefetch: the name of each, which member of struct
+ * ctl_options it sets, and which commands take it. */
 #ifndef FOREFETCH_OPTION_LIST_H
 #define FOREFETCH_OPTION_LIST_H
 
@@ -12,6 +10,7 @@
 
 #include "ctl/ctl_command.h"
 
+/* How the value of an option is stored: the type of its member. */
 enum option_kind {
 	OPTION_FLAG,    /* bool */
 	OPTION_TEXT,    /* const char * */
@@ -20,10 +19,13 @@ enum option_kind {
 	OPTION_VERSION,
 };
 
+/* One option. The table is sorted as the help shows it. */
 struct option_row {
+	/* The long name, without "--". */
 	const char *name;
 	const char *help; /* a line; NULL: it is not shown */
 	const char *arg;  /* what its argument is called; NULL: none */
+	/* OPTION_HELP and OPTION_VERSION have no member. */
 	enum option_kind kind;
 	size_t offset; /* in struct ctl_options */
 	char letter;   /* '\0': none */
@@ -34,27 +36,34 @@ struct option_row {
 extern const struct option_row option_list[];
 extern const size_t option_count;
 
+/* Bounds for the arrays of getopt_long(3): options of the table, and characters
+ * of their letters, each with up to one ':' and the final NUL. */
 enum { OPTION_MAX = 64, OPTION_LETTERS_MAX = 3 * OPTION_MAX + 1 };
 
 /* For getopt_long(3), whose result for the option i is OPTION_FIRST + i, or its
  * letter. */
 enum { OPTION_FIRST = 256 };
+/* Fills in the two arguments of getopt_long(3): the array, whose last element
+ * is zero, and the string of letters. Its result for the i-th option is
+ * OPTION_FIRST + i, or the option's letter. */
 void option_getopt(
     struct option longs[OPTION_MAX + 1], char letters[OPTION_LETTERS_MAX]);
-/* The row of what getopt_long() returned, or NULL. */
+/* The row of the option that getopt_long() returned, or NULL for '?' and
+ * ':'. */
 const struct option_row *option_find(int code);
 
-/* Says so where `word`, of the command line, is no option, and which one may
- * have been meant. */
+/* Says on stderr which option `word` of the command line may have been meant to
+ * be, or where help is. getopt_long() has said before that it is none. */
 void option_complain(const char *word);
 
 /* Whether the command takes it. */
 bool option_taken(const struct option_row *row, const struct ctl_command *cmd);
-/* Store what was given: 0, or CTL_EXIT_USAGE after a message. */
+/* Stores the argument `text` of an option in `opt`, or true for one that has
+ * none. Texts are not copied. Returns 0, or CTL_EXIT_USAGE after a message. */
 int option_set(
     const struct option_row *row, const char *text, struct ctl_options *opt);
-/* Print a line for each option that the command takes; NULL: for the common
- * ones. */
+/* Prints a line for each option that the command takes; for NULL, for each that
+ * every command takes. Options without a help text are left out. */
 void option_print_help(const struct ctl_command *cmd);
 
 #endif

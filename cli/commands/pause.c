@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch pause and resume: nothing is fetched ahead for a while. */
+/* forefetch pause and resume: the daemon fetches nothing ahead of clients for a
+ * while, for users who pay for the link or need all of it. What programs ask
+ * for goes on. The daemon keeps the pause in memory only
+ * (prefetch/ground/hold.h). */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,9 +13,11 @@
 #include "ctl/ctl_put.h"
 #include "text/json.h"
 
+/* The longest pause, in milliseconds; the daemon has the same bound. */
 #define YEAR_MS UINT64_C(31536000000)
 
-/* "1h30m"; 0 where it is none, or longer than a year. */
+/* Parses a time such as "1h30m" into milliseconds; 0 where it is none, rounds
+ * to none, or is longer than a year. */
 static uint64_t parse_ms(const char *text)
 {
 	uint64_t us;
@@ -22,6 +27,8 @@ static uint64_t parse_ms(const char *text)
 	return us / 1000 <= YEAR_MS ? us / 1000 : 0;
 }
 
+/* The state that the server is in from now on, which may differ from what was
+ * asked for: resume ends a pause, and nothing else that holds calls back. */
 static void put_server(const Forefetch__PausedServer *srv)
 {
 	if (!srv->hold->paused)
@@ -36,6 +43,8 @@ static void put_server(const Forefetch__PausedServer *srv)
 		    "resume\n");
 }
 
+/* Sends the request for opt->server, or for all servers, and prints the answer.
+ * Returns an exit code. */
 static int ask(const struct ctl_options *opt, Forefetch__PauseRequest *pause)
 {
 	Forefetch__Response *res;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch pin, pins, unpin: trees whose data stays in the cache. */
+/* forefetch pin, pins, unpin: trees whose data stays in the cache. `pin` has
+ * the daemon walk each tree and shows how far that is; the daemon goes on
+ * without this program, and checks pins by itself after that (warm/pins.h).
+ * `pins` and `unpin` are one question each. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -17,6 +20,8 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Adds or removes the pin of a place. The answer to PIN_REMOVE is another kind
+ * of message than that to PIN_ADD. NULL after a message. */
 static Forefetch__Response *ask_at(
     struct ctl_client *c, struct ctl_place *at, Forefetch__PinAction action)
 {
@@ -32,7 +37,9 @@ static Forefetch__Response *ask_at(
 		: FOREFETCH__RESPONSE__RESULT_UNPIN);
 }
 
-/* Every pin tells of its walk; an answer where one does not is refused. */
+/* Makes sure that every pin of the answer has its walk, which all callers read.
+ * A daemon of this release always sends it; one that does not is refused with a
+ * message, and the result is NULL. */
 static Forefetch__Response *check(
     const struct ctl_options *opt, Forefetch__Response *res)
 {
@@ -44,6 +51,8 @@ static Forefetch__Response *check(
 
 /* ---- list ------------------------------------------------------------- */
 
+/* One word for the state of a pin: what goes on, or else why it is not
+ * complete. */
 static const char *state_of(const Forefetch__Pin *p)
 {
 	const Forefetch__Warmed *w = p->walk;
@@ -57,6 +66,8 @@ static const char *state_of(const Forefetch__Pin *p)
 	return w->status > 0 ? "not found" : "incomplete";
 }
 
+/* A row of the table. The user is shown by name where this machine knows
+ * one. */
 static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 {
 	const struct passwd *pw = getpwuid(p->uid);
@@ -72,6 +83,8 @@ static void add_pin(struct ctl_table *t, const Forefetch__Pin *p)
 	ctl_table_put(t, p, "{server}:{export_path}");
 }
 
+/* Pins of all users count against one limit, so it is shown even to somebody
+ * who may see only some of them. */
 static void put_list(const Forefetch__Pins *pins)
 {
 	struct ctl_table *t = ctl_table_new(
@@ -117,7 +130,8 @@ const struct ctl_command pins_command = {
 
 /* ---- pin -------------------------------------------------------------- */
 
-/* The present state of a pin. */
+/* Asks for the present state of a pin. The daemon leaves sizes out while its
+ * walk goes on, since it would have to sum them up each time. */
 static Forefetch__Response *ask_again(
     struct ctl_client *c, const Forefetch__Pin *p)
 {
@@ -128,8 +142,9 @@ static Forefetch__Response *ask_again(
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
 }
 
-/* The last answer, or NULL after a message. It is `lost` if there was a message
- * because no more came. */
+/* Pins a place and waits until it was walked, the user stops this, or the pin
+ * is gone. Returns the last answer, or NULL after a message. `*lost` is set if
+ * there was a message because no more answers came. */
 static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, bool *lost)
 {
@@ -160,6 +175,8 @@ static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
 	return res;
 }
 
+/* The line for people at the end. If the user stopped the waiting, the daemon
+ * goes on, and the line says so. */
 static void put_result(const char *path, const Forefetch__Pin *p)
 {
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
@@ -171,6 +188,8 @@ static void put_result(const char *path, const Forefetch__Pin *p)
 	walk_put_errors(p->walk);
 }
 
+/* Whether all of the tree is in the cache; if not, a message says why and what
+ * to do. */
 static bool is_good(const char *path, const Forefetch__Pin *p)
 {
 	bool good = walk_good(path, p->walk);
@@ -185,6 +204,7 @@ static bool is_good(const char *path, const Forefetch__Pin *p)
 	return good && !p->walk->full;
 }
 
+/* A walk_fn of walk.h: pins one path. */
 static bool pin_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct json *j)
 {
@@ -202,6 +222,7 @@ static bool pin_one(struct ctl_client *c, struct ctl_place *at,
 	return good;
 }
 
+/* `pin --list` is the former form of `pins`. */
 static int pin_run(const struct ctl_options *opt)
 {
 	if (opt->list) {
@@ -230,8 +251,9 @@ const struct ctl_command pin_command = {
 
 /* ---- unpin ------------------------------------------------------------ */
 
-/* By its path without symbolic links, as it was pinned; if it does not exist
- * any more, by the path as given. */
+/* A path is unpinned by the name without symbolic links, under which it was
+ * pinned; if it does not exist any more, by the path as given, so that a pin
+ * whose tree was removed can be removed as well. */
 static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 {
 	char *real = realpath(path, NULL);
@@ -242,7 +264,9 @@ static Forefetch__Response *unpin(struct ctl_client *c, const char *path)
 	return found ? ask_at(c, &at, FOREFETCH__PIN_ACTION__PIN_REMOVE) : NULL;
 }
 
-/* How many it was; none, and an element of `errors`, after a message. */
+/* Removes the pins of a path, and returns how many there were: root removes
+ * those of all users. After a message it is 0, and `errors` has an element
+ * more. */
 static uint64_t unpin_one(
     struct ctl_client *c, const char *path, struct json *errors)
 {
@@ -263,6 +287,8 @@ static uint64_t unpin_one(
 	return removed;
 }
 
+/* The errors are collected while the paths are gone through, since their array
+ * follows the count in the JSON value. */
 static int unpin_run(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How far something is, on stderr. */
+/* Shows how far something is, on stderr: when to put a line, how wide it may
+ * be, and at which rate bytes came lately. Only the caller knows what to
+ * write. */
 #include "commands/progress.h"
 
 #include <string.h>
@@ -9,6 +11,9 @@
 #include "commands/json_error.h"
 #include "ctl/ctl_text.h"
 
+/* Microseconds between two lines on a terminal, and between two in a file; and
+ * between two samples of the rate, of which the ring then covers ten
+ * seconds. */
 #define SCREEN_US UINT64_C(100000)
 #define LINES_US  UINT64_C(10000000)
 #define RATE_US   UINT64_C(700000) /* between two samples */
@@ -19,6 +24,8 @@ void progress_init(struct progress *p, const struct ctl_options *opt)
 	p->lines = !p->screen && opt->progress;
 }
 
+/* A walk that ends within ten seconds is not worth a line in a log, so the
+ * first call only notes the time there. */
 bool progress_due(struct progress *p, uint64_t now_us)
 {
 	uint64_t pause_us = p->screen ? SCREEN_US : LINES_US;
@@ -36,6 +43,8 @@ bool progress_due(struct progress *p, uint64_t now_us)
 	return true;
 }
 
+/* The width of the terminal, which may be changed at any time; 80 where it does
+ * not tell. */
 static size_t columns(void)
 {
 	struct winsize size;
@@ -45,8 +54,9 @@ static size_t columns(void)
 	return 80;
 }
 
-/* The bytes of `text` that take fewer than `width` columns: a character counts
- * as one. A full line would make the terminal begin another. */
+/* The number of bytes of `text` that take fewer than `width` columns, counting
+ * a character of UTF-8 as one column. A full line would make some terminals
+ * begin another, which the next \r does not come back from. */
 static size_t cut(const char *text, size_t width)
 {
 	size_t n = 0, column = 0;
@@ -58,6 +68,8 @@ static size_t cut(const char *text, size_t width)
 	return n;
 }
 
+/* The text is cut only on a terminal. While it is written, json_error must not
+ * take it for an error. */
 void progress_put(struct progress *p, const char *text)
 {
 	json_error_ignore(true);
@@ -78,6 +90,8 @@ void progress_clear(struct progress *p)
 	p->drawn = false;
 }
 
+/* The ring keeps a sample each RATE_US; the rate is that of the time since its
+ * oldest one, so that it follows changes and does not jump. */
 uint64_t progress_rate(struct progress *p, uint64_t now_us, uint64_t bytes)
 {
 	size_t last = (p->n + PROGRESS_RATES - 1) % PROGRESS_RATES;

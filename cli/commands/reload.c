@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch reload: the configuration read again, and what came of it. */
+/* forefetch reload has the daemon read its configuration again, and shows what
+ * came of each change. The answer comes when the servers that were added
+ * listen, so a script can mount right after this. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -8,6 +10,7 @@
 #include "ctl/ctl_put.h"
 #include "text/json.h"
 
+/* By the numbers of Change.ChangeKind. */
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
@@ -16,6 +19,7 @@ static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__FAILED] = "failed",
 };
 
+/* Whether the daemon now does as the file says. */
 static bool is_taken_up(const Forefetch__Change *change)
 {
 	return change->kind == FOREFETCH__CHANGE__CHANGE_KIND__ADDED ||
@@ -31,8 +35,10 @@ static bool has_failed(const Forefetch__Change *change)
 	       change->kind != FOREFETCH__CHANGE__CHANGE_KIND__NEEDS_RESTART;
 }
 
-/* "server nas: prefetch: changed". What was not taken up goes to stderr, where
- * systemd and scripts look for it. */
+/* Prints "server nas: prefetch: changed". A change that was not taken up goes
+ * to stderr, where systemd and scripts look for it. A change of the whole file
+ * has neither server nor setting: then the file was wrong, and nothing was
+ * applied. */
 static void put_change(const Forefetch__Change *change)
 {
 	bool good = is_taken_up(change);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch reorder: has data laid out, and waits until it is. */
+/* forefetch reorder has the daemon lay cached data out on disk in the order of
+ * its use, and waits until it has. The daemon works in the background
+ * (datacache/compact.h) and is asked ten times a second how far it is, so that
+ * ^C ends the waiting alone. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +16,10 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
-/* Between two questions. */
+/* Milliseconds between two questions. */
 enum { ASK_MS = 100 };
 
+/* By the numbers of CompactEnd. */
 static const char *const ends[] = {
     [FOREFETCH__COMPACT_END__LAID_OUT] = "laid out",
     [FOREFETCH__COMPACT_END__IN_ORDER] = "was in order already",
@@ -29,6 +33,8 @@ static const char *const ends[] = {
     [FOREFETCH__COMPACT_END__NO_MEMORY] = "too little memory",
 };
 
+/* How the pass ended. Shares are those of the bytes that were read since the
+ * daemon started: only their order is known. */
 static void put_server(const Forefetch__CompactedServer *srv)
 {
 	bool known = (size_t)srv->end < sizeof(ends) / sizeof(ends[0]);
@@ -46,9 +52,9 @@ static void put_server(const Forefetch__CompactedServer *srv)
 	putchar('\n');
 }
 
-/* Makes the last answer, which is about all passes, one about this pass;
- * `first` is the answer of its beginning. A server that did not begin one said
- * then why. */
+/* Makes the last answer, whose moved bytes are of all passes, one about this
+ * pass; `first` is the answer of its beginning. A server that did not begin one
+ * said then why. */
 static void subtract(
     Forefetch__Compacted *last, const Forefetch__Compacted *first)
 {
@@ -59,6 +65,7 @@ static void subtract(
 	}
 }
 
+/* Begins a pass, or asks how it does. NULL after a message. */
 static Forefetch__Response *ask_compact(
     const struct ctl_options *opt, bool begin)
 {
@@ -78,6 +85,7 @@ static bool is_busy(const Forefetch__Compacted *c)
 	return false;
 }
 
+/* An end after which nothing is left to be done. */
 static bool is_good(const Forefetch__CompactedServer *srv)
 {
 	return srv->end == FOREFETCH__COMPACT_END__LAID_OUT ||
@@ -85,7 +93,8 @@ static bool is_good(const Forefetch__CompactedServer *srv)
 	       srv->end == FOREFETCH__COMPACT_END__NOT_USED;
 }
 
-/* How much of what lay out of order was moved since `first`. */
+/* Puts how much of what lay out of order was moved since `first`, if a line is
+ * due. */
 static void show(struct progress *p, const Forefetch__Compacted *first,
     const Forefetch__Compacted *now)
 {
@@ -119,6 +128,8 @@ static void show(struct progress *p, const Forefetch__Compacted *first,
 		progress_put(p, text);
 }
 
+/* The second question follows at once, since a pass over little data is over by
+ * then. */
 static int reorder_run(const struct ctl_options *opt)
 {
 	const struct timespec rest = {.tv_nsec = ASK_MS * 1000000L};

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch stats: calls, caches, prefetch, counters, and charts of times. */
+/* forefetch stats: calls, caches, prefetch, the balance, counters, and charts
+ * of times. Counters and gauges come from the daemon by name
+ * (base/metrics.def), so ctl_put() and ctl_number() find them by name too, and
+ * a daemon of another release that lacks one is shown with a dash. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,12 +16,14 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* BAR_WIDTH is in columns. */
 enum {
 	BAR_WIDTH = 40,
 	POWERS = 33, /* a bar for 0, and for each power of two */
 	DAYS = 7,    /* that are shown without -v */
 };
 
+/* An empty line, and "SERVER: WHAT". */
 static void put_title(const Forefetch__ServerStats *srv, const char *what)
 {
 	putchar('\n');
@@ -41,6 +46,9 @@ static const char *call_name(
 	return buf;
 }
 
+/* Times are percentiles of how long the calls took, as the side of the row saw
+ * them: for clients from the record to its reply, for the server the round trip
+ * with all waiting. */
 static void add_call(struct ctl_table *t, const Forefetch__CallStats *call)
 {
 	char buf[CTL_TEXT_MAX];
@@ -52,7 +60,8 @@ static void add_call(struct ctl_table *t, const Forefetch__CallStats *call)
 	    "{p90_us:U}|{p99_us:U}|{max_us:U}");
 }
 
-/* The calls of one side; nothing if there were none. */
+/* Prints the calls of one side, clients or server; nothing if there were
+ * none. */
 static void put_calls(const Forefetch__ServerStats *srv, Forefetch__Side side)
 {
 	struct ctl_table *t = NULL;
@@ -72,7 +81,8 @@ static void put_calls(const Forefetch__ServerStats *srv, Forefetch__Side side)
 	ctl_table_print(t);
 }
 
-/* The short form first: "nas: 1614 calls of clients, 412 to the server". */
+/* Prints one line first, which is all that many want: "nas: 1614 calls of
+ * clients (0 errors), 412 to the server (0 errors)". */
 static void put_summary(const Forefetch__ServerStats *srv)
 {
 	uint64_t calls[2] = {0}, errors[2] = {0};
@@ -93,7 +103,10 @@ static void put_summary(const Forefetch__ServerStats *srv)
 
 /* ---- caches and prefetch ---------------------------------------------- */
 
-/* A row is made of counters and gauges; NULL: there is none. */
+/* The rows of the table of caches, made of counters and gauges by their names.
+ * `misses` is NULL for a cache whose misses nobody counts; "before" and
+ * "behind" are templates of ctl_put.h for the cells left and right of the share
+ * of hits. */
 static const struct cache_row {
 	const char *title;
 	const char *hits, *misses;
@@ -114,6 +127,7 @@ static const struct cache_row {
 	"{data_extents}|{data_live_bytes:B}|{data_evicted}"},
 };
 
+/* The share is empty until there was a call. */
 static void add_cache(struct ctl_table *t, const Forefetch__ServerStats *srv,
     const struct cache_row *row)
 {
@@ -143,6 +157,8 @@ static void put_copies(const Forefetch__ServerStats *srv)
 		    copied / returned);
 }
 
+/* How often the proxy asked the server whether something is still as cached,
+ * and how often it was not. */
 static void put_again(const Forefetch__ServerStats *srv)
 {
 	uint64_t again =
@@ -153,6 +169,7 @@ static void put_again(const Forefetch__ServerStats *srv)
 	ctl_put(stdout, srv, "{confirmed} unchanged, {contradicted} changed\n");
 }
 
+/* A disk that is off is told before its numbers, which mean little then. */
 static void put_caches(const Forefetch__ServerStats *srv)
 {
 	struct ctl_table *t =
@@ -195,6 +212,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 		    "{added_us:T} added\n");
 }
 
+/* Permille as a percentage, or "-" where there was nothing to divide by. */
 static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
 {
 	if (permille == PERMILLE_UNKNOWN)
@@ -203,6 +221,10 @@ static const char *percent(char buf[CTL_TEXT_MAX], uint32_t permille)
 	return buf;
 }
 
+/* How good the predictions were: accuracy is the part of what was fetched that
+ * was used, coverage the part of the misses that it spared, timeliness the part
+ * of the used that came in time, waste the bytes fetched in vain by those
+ * returned (control_reply_stats.c computes them). */
 static void put_prefetch(const Forefetch__ServerStats *srv)
 {
 	const Forefetch__PrefetchStats *p = srv->prefetch;
@@ -245,6 +267,8 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "in queues\n");
 }
 
+/* A day is written as the number 20261231, so that its parts are read by
+ * division. `when` stands in front of it. */
 static void put_day(
     struct ctl_table *t, const char *when, const Forefetch__DayStats *d)
 {
@@ -256,7 +280,8 @@ static void put_day(
 	    "{returned_bytes:B}|{received_bytes:B}");
 }
 
-/* Prints the totals that are kept over restarts: all of them, and by day. */
+/* Prints the totals that are kept over restarts: the last DAYS days, or with
+ * `all` every day that is kept, and then their sum since the first one. */
 static void put_balance(const Forefetch__ServerStats *srv, bool all)
 {
 	size_t n = srv->n_days, shown = all || n < DAYS ? n : DAYS;
@@ -273,6 +298,7 @@ static void put_balance(const Forefetch__ServerStats *srv, bool all)
 	ctl_table_print(t);
 }
 
+/* Counters that are zero say little, and there are many; -v prints them. */
 static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
 {
 	struct ctl_table *t = NULL;
@@ -292,12 +318,15 @@ static void put_counters(const Forefetch__ServerStats *srv, bool zeros)
 
 /* ---- charts ----------------------------------------------------------- */
 
-/* 0 for 0, else p such that 2^(p-1) <= us < 2^p. */
+/* The number of the bar for a time: 0 for 0 us, else p such that 2^(p-1) <= us
+ * < 2^p. */
 static unsigned power_of(uint32_t us)
 {
 	return us == 0 ? 0 : 32U - (unsigned)__builtin_clz(us);
 }
 
+/* A bar whose length is its share of the longest one; at least one mark for a
+ * single call, which may be the one that somebody looks for. */
 static void put_bar(unsigned power, uint64_t calls, uint64_t most)
 {
 	uint64_t low = power == 0 ? 0 : UINT64_C(1) << (power - 1);
@@ -314,7 +343,8 @@ static void put_bar(unsigned power, uint64_t calls, uint64_t most)
 	    ctl_text_us(to, high), BAR_WIDTH, bar, calls);
 }
 
-/* One bar for every power of two between the least and the greatest. */
+/* Draws one bar for every power of two between the least and the greatest time.
+ * The daemon's buckets are finer, and each lies within one power of two. */
 static void put_histogram(
     const ProtobufCBinaryData *server, const Forefetch__CallStats *call)
 {
@@ -345,6 +375,8 @@ static void put_histogram(
 
 /* ---- the command ------------------------------------------------------ */
 
+/* All about one server, in the order of the summary: its calls, what the caches
+ * did with them, and what was fetched ahead. */
 static void put_server(
     const Forefetch__ServerStats *srv, const struct ctl_options *opt)
 {
@@ -360,6 +392,7 @@ static void put_server(
 		put_histogram(&srv->name, srv->calls[i]);
 }
 
+/* All summaries come before any table, so that they stand together. */
 static int stats_run(const struct ctl_options *opt)
 {
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;

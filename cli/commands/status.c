@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch status: the daemon, and each server. */
+/* forefetch status: a line for each server, then the daemon, then each server
+ * in detail. It shows what a status message has; whether that is in order is
+ * judged in check.c alone. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +15,9 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
-/* Of its state: as that of a finding of doctor. */
+/* The escape sequence of a state's colour, as that of a finding of doctor: red
+ * where programs wait or get old data, yellow where a connection is on its way.
+ * Empty where stdout has no colours. */
 static const char *colour_of(const Forefetch__ServerStatus *srv)
 {
 	if (!ctl_colour(stdout))
@@ -26,7 +30,7 @@ static const char *colour_of(const Forefetch__ServerStatus *srv)
 		   : "\033[33m";
 }
 
-/* "nas: up, 40.2 ms, 2 connections, 3 calls in flight" */
+/* Prints "nas: up, 40.2 ms, 2 connections, 3 calls in flight". */
 static void put_summary(const Forefetch__ServerStatus *srv)
 {
 	uint64_t up = 0, in_flight = 0, queued = 0;
@@ -59,6 +63,8 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 
 /* ---- with -v ---------------------------------------------------------- */
 
+/* The proxy may have several connections to a server, each with calls of its
+ * own. */
 static void put_upstreams(const Forefetch__ServerStatus *srv)
 {
 	struct ctl_table *t =
@@ -75,6 +81,8 @@ static void put_upstreams(const Forefetch__ServerStatus *srv)
 	ctl_table_print(t);
 }
 
+/* The daemon lists up to CONTROL_LIST_MAX connections of clients, or none if
+ * the answer would be too long, and says how many it left out. */
 static void put_clients(const Forefetch__ServerStatus *srv)
 {
 	struct ctl_table *t =
@@ -95,7 +103,8 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 
 /* ---- one server ------------------------------------------------------- */
 
-/* "bounded, attr_timeout 3.00 s"; of a server or an [export] section. */
+/* Prints "bounded, attr_timeout 3.00 s". `message` is a ServerStatus or an
+ * ExportStatus, which have the same names for it. */
 static void put_mode(const void *message, const char *mode)
 {
 	ctl_put(stdout, message,
@@ -106,6 +115,9 @@ static void put_mode(const void *message, const char *mode)
 		: "{consistency}");
 }
 
+/* The mode of the server, and those of its [export] sections. A section applies
+ * to a file system of the server, which the proxy learns when somebody mounts
+ * it; until then answers are strict, since they might be about that one. */
 static void put_consistency(const Forefetch__ServerStatus *srv)
 {
 	fputs("  consistency  ", stdout);
@@ -130,8 +142,9 @@ static void put_consistency(const Forefetch__ServerStatus *srv)
 		     "overrides are known");
 }
 
-/* An answer that was loaded from disk has no age, so it looks older than all
- * others. */
+/* The end of a line about the oldest answer since the server is away. What was
+ * loaded from disk has no known age, so it counts as older than the daemon
+ * itself. */
 static const char *served(
     const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
@@ -144,6 +157,8 @@ static const char *served(
 	       "before\n";
 }
 
+/* Shows the policy for a server that is away; and while it is, for how long,
+ * and how old the answers were. */
 static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
 	ctl_put(stdout, srv,
@@ -158,6 +173,8 @@ static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 	ctl_put(stdout, srv, served(srv, uptime_us));
 }
 
+/* A disk cache that is off is written in capitals with its reason: everything
+ * works without it, only slowly after a restart. */
 static void put_caches(const Forefetch__CacheStatus *caches)
 {
 	if (!caches)
@@ -171,6 +188,8 @@ static void put_caches(const Forefetch__CacheStatus *caches)
 			      "               {disk_problem}\n");
 }
 
+/* The link's numbers are estimates of the daemon's (link/linkest.h), which it
+ * bounds calls ahead by; 0 is not known yet. */
 static void put_prefetch(const Forefetch__ServerStatus *srv)
 {
 	ctl_put(stdout, srv, "  prefetch     {prefetch}\n");
@@ -184,6 +203,8 @@ static void put_prefetch(const Forefetch__ServerStatus *srv)
 	    "round trip {base_us:T} when idle, {queue_us:T} in queues\n");
 }
 
+/* Why calls ahead are held back, if they are: a pause of a user, or a metered
+ * link. */
 static void put_hold(const Forefetch__HoldStatus *hold)
 {
 	if (hold && hold->paused)
@@ -201,6 +222,7 @@ static void put_hold(const Forefetch__HoldStatus *hold)
 	    hold->hour_left_us > 0 ? "; it ends in {hour_left_us:A}\n" : "\n");
 }
 
+/* A line with a list of texts; nothing where it is empty. */
 static void put_list(
     const char *name, const ProtobufCBinaryData *list, size_t n)
 {
@@ -214,6 +236,7 @@ static void put_list(
 	putchar('\n');
 }
 
+/* The farm's part in what this server's clients got. */
 static void put_farm(const Forefetch__FarmServed *farm)
 {
 	if (farm)
@@ -236,6 +259,8 @@ static void put_problems(const Forefetch__ServerStatus *srv)
 		ctl_put(stdout, srv, "  rpcbind      {rpcbind_error}\n");
 }
 
+/* Details of one server. The clients of all servers share one limit of memory,
+ * which is therefore the daemon's. */
 static void put_server(const Forefetch__ServerStatus *srv,
     const Forefetch__Status *st, bool verbose)
 {
@@ -264,7 +289,7 @@ static void put_server(const Forefetch__ServerStatus *srv,
 	}
 }
 
-/* "farm 3kQ_9x: up, 210 us", or why it is not. */
+/* Prints "farm 3kQ_9x: up, 210 us", or why it is not up. */
 static void put_engine(const Forefetch__FarmStatus *farm)
 {
 	if (!farm)
@@ -279,6 +304,8 @@ static void put_engine(const Forefetch__FarmStatus *farm)
 	putchar('\n');
 }
 
+/* A daemon without any server runs on purpose: `forefetch mount` adds one
+ * later. */
 static void put_text(const Forefetch__Status *st, bool verbose)
 {
 	for (size_t i = 0; i < st->n_servers; i++)
@@ -301,6 +328,7 @@ static void put_text(const Forefetch__Status *st, bool verbose)
 		put_server(st->servers[i], st, verbose);
 }
 
+/* --check goes before --json, which only chooses its form. */
 static int status_run(const struct ctl_options *opt)
 {
 	Forefetch__Response *res = ctl_status(opt->socket, opt->server);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * forefetch trace: a process in the background asks the daemon for what it saw
- * and writes that to the file, with the rights of the user who started it,
- * until the trace is stopped.
+ * forefetch trace records accesses for forefetch-sim. `start` leaves a process
+ * in the background that asks the daemon for what it saw and writes that to the
+ * file, with the rights of the user who started it, until the trace is stopped;
+ * so the daemon needs no right to write anywhere for users. `stop` tells the
+ * daemon, and waits until those processes have taken everything and closed
+ * their connections.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +21,11 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Milliseconds between two questions, while there is nothing to take and while
+ * `stop` waits; and how often `stop` asks: ten seconds in all. */
 enum { TAKE_MS = 200, STOP_MS = 50, STOP_TRIES = 200 };
 
+/* Sleeps for less than a second. */
 static void rest(unsigned ms)
 {
 	const struct timespec ts = {.tv_nsec = ms * 1000000L};
@@ -27,6 +33,7 @@ static void rest(unsigned ms)
 	nanosleep(&ts, NULL);
 }
 
+/* NULL after a message. */
 static Forefetch__Response *ask_trace(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TraceAction action)
 {
@@ -39,6 +46,7 @@ static Forefetch__Response *ask_trace(struct ctl_client *c,
 
 /* ---- start ------------------------------------------------------------ */
 
+/* False and errno where the file takes no more. */
 static bool write_all(int fd, const uint8_t *data, size_t len)
 {
 	while (len > 0) {
@@ -54,7 +62,8 @@ static bool write_all(int fd, const uint8_t *data, size_t len)
 	return true;
 }
 
-/* In the background. */
+/* In the background: takes parts and writes them until the daemon says why no
+ * more will come. Nobody reads messages of it any more. */
 static int take_all(struct ctl_client *c, const struct ctl_options *opt, int fd)
 {
 	bool good = true, over = false;
@@ -75,6 +84,9 @@ static int take_all(struct ctl_client *c, const struct ctl_options *opt, int fd)
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
+/* Leaves the session of the terminal, so that closing that does not end the
+ * trace, and gives up its streams, so that a shell that reads them sees their
+ * end. */
 static void leave_terminal(void)
 {
 	int fd = open("/dev/null", O_RDWR | O_CLOEXEC);
@@ -84,6 +96,7 @@ static void leave_terminal(void)
 		(void)dup2(fd, i);
 }
 
+/* With --json the pid is told, for whoever wants to watch the process. */
 static void put_started(const struct ctl_options *opt, pid_t pid)
 {
 	struct json j = {.out = stdout};
@@ -100,6 +113,9 @@ static void put_started(const struct ctl_options *opt, pid_t pid)
 	putchar('\n');
 }
 
+/* Begins the trace before the process goes to the background, so that a refusal
+ * is an error of this command. The child keeps the connection, with which the
+ * trace ends. */
 static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
 {
 	Forefetch__Response *res =
@@ -122,6 +138,8 @@ static int begin(struct ctl_client *c, const struct ctl_options *opt, int fd)
 	return EXIT_SUCCESS;
 }
 
+/* The file is made first: a daemon that traces for nobody would be of no
+ * use. */
 static int start(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);
@@ -142,7 +160,8 @@ static int start(const struct ctl_options *opt)
 
 /* ---- stop ------------------------------------------------------------- */
 
-/* Waits until the files are complete. */
+/* Stops all traces of this user, and waits until their files are complete. The
+ * exit code is EXIT_FAILURE if there was none, or one did not end. */
 static int stop(const struct ctl_options *opt)
 {
 	struct ctl_client *c = ctl_open(opt->socket);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch trees: what was learned is listed, shown, carried and cleared. */
+/* forefetch trees: what was learned is listed, shown, carried and cleared.
+ * Files are carried in parts over the control socket, as they may be larger
+ * than a message; the daemon never opens a file for a user. merge with -o is in
+ * trees_merge.c. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,8 +18,12 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Bytes of a file in one request, below CONTROL_REQUEST_MAX with what is around
+ * them. */
 enum { PART = 48 << 10 }; /* of a file, in one request */
 
+/* Asks for one action at the server of the command line, which `list` also
+ * takes as an argument. NULL after a message. */
 static Forefetch__Response *ask_trees(struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TreesRequest *trees)
 {
@@ -28,6 +35,7 @@ static Forefetch__Response *ask_trees(struct ctl_client *c,
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_TREES, trees);
 }
 
+/* Prints "FILE: " and errno's message; false. */
 static bool complain(const char *file)
 {
 	ctl_complain(file, "%s", strerror(errno));
@@ -36,6 +44,8 @@ static bool complain(const char *file)
 
 /* ---- list ------------------------------------------------------------- */
 
+/* A row of the table. Trees that belong to no user (learned for all) have no
+ * uid; a root whose name is not known is shown as a dash. */
 static void add_tree(struct ctl_table *t, const Forefetch__Tree *tree)
 {
 	ctl_table_row(t);
@@ -51,6 +61,8 @@ static void add_tree(struct ctl_table *t, const Forefetch__Tree *tree)
 	    tree->session ? " (session)" : "");
 }
 
+/* The daemon lists those used last, up to a bound, and says how many there
+ * are. */
 static void put_list(const Forefetch__TreeList *list)
 {
 	struct ctl_table *t =
@@ -65,6 +77,7 @@ static void put_list(const Forefetch__TreeList *list)
 		printf("and %" PRIu64 " more\n", list->total - list->n_trees);
 }
 
+/* Each action returns false after a message. */
 static bool list(struct ctl_client *c, const struct ctl_options *opt)
 {
 	Forefetch__TreesRequest trees = FOREFETCH__TREES_REQUEST__INIT;
@@ -86,6 +99,8 @@ static bool list(struct ctl_client *c, const struct ctl_options *opt)
 
 /* ---- show, clear ------------------------------------------------------ */
 
+/* An id in hexadecimal, as `list` shows it. 0 is none: the daemon would take it
+ * for all trees. */
 static bool parse_id(const char *text, uint64_t *id)
 {
 	char *end;
@@ -100,7 +115,8 @@ static bool parse_id(const char *text, uint64_t *id)
 	return false;
 }
 
-/* Lines, of which each begins with blanks. */
+/* Writes the daemon's text line by line. Names in it are escaped by the daemon
+ * as far as ASCII goes, and here for the terminal's character set. */
 static void put_lines(const ProtobufCBinaryData *text)
 {
 	const uint8_t *s = text->data, *end = s + text->len;
@@ -139,7 +155,8 @@ static bool show(struct ctl_client *c, const struct ctl_options *opt)
 	return true;
 }
 
-/* For commands whose answer is empty. */
+/* The end of commands whose answer is empty: prints {} with --json, so that a
+ * program always finds a value. */
 static bool done(Forefetch__Response *res, const struct ctl_options *opt)
 {
 	if (!res)
@@ -162,6 +179,8 @@ static bool clear(struct ctl_client *c, const struct ctl_options *opt)
 
 /* ---- files ------------------------------------------------------------ */
 
+/* Takes the parts of an export one after the other. Offset 0 has the daemon
+ * pack the trees anew; the parts behind it are of that one file. */
 static bool export_to(
     FILE *out, struct ctl_client *c, const struct ctl_options *opt)
 {
@@ -191,6 +210,7 @@ static bool export_to(
 	return true;
 }
 
+/* The file appears under its name only when it is complete (ctl_outfile.h). */
 static bool export(struct ctl_client *c, const struct ctl_options *opt)
 {
 	struct ctl_outfile f;
@@ -205,6 +225,9 @@ static bool export(struct ctl_client *c, const struct ctl_options *opt)
 	return good;
 }
 
+/* Sends a file in parts, and whether more follows; the daemon uses it when the
+ * last part has come. So a byte is read ahead, since only that tells the last
+ * part. */
 static bool import_from(FILE *in, struct ctl_client *c,
     const struct ctl_options *opt, Forefetch__TreesAction action)
 {
@@ -234,6 +257,8 @@ static bool import_from(FILE *in, struct ctl_client *c,
 	}
 }
 
+/* Also for `merge`, which differs only in what the daemon does if the user has
+ * trees already. */
 static bool import(struct ctl_client *c, const struct ctl_options *opt)
 {
 	FILE *in = fopen(opt->args[1], "re");
@@ -250,9 +275,12 @@ static bool import(struct ctl_client *c, const struct ctl_options *opt)
 
 /* ---- the command ------------------------------------------------------ */
 
+/* The actions by name; the first is that of a command line without one. `name`
+ * stays the first member, for spelling_meant(). */
 static const struct trees_action {
 	const char *name;
-	int args_min, args_max; /* after it */
+	/* How many arguments follow the action. */
+	int args_min, args_max;
 	bool (*run)(struct ctl_client *c, const struct ctl_options *opt);
 } actions[] = {
     {"list", 0, 1, list},
@@ -263,6 +291,7 @@ static const struct trees_action {
     {"clear", 0, 1, clear},
 };
 
+/* With -o it is the one form that asks no daemon. */
 static int trees_run(const struct ctl_options *opt)
 {
 	const char *name = opt->arg ? opt->arg : actions[0].name, *meant;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch trees merge FILE... -o OUT: files into one, without a daemon. */
+/* forefetch trees merge FILE... -o OUT: brings exported trees together in one
+ * file, without a daemon. It uses the daemon's own predictor, in memory, as a
+ * place to import to and export from, so that the rules of merging are the
+ * daemon's. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,19 +14,26 @@
 #include "ctl/ctl_text.h"
 #include "predictor/persist/trees.h"
 
+/* Bounds, in bytes. */
 enum {
-	BUDGET = 512 << 20, /* of what is learned; more is forgotten */
+	/* For what is learned; what does not fit is forgotten. */
+	BUDGET = 512 << 20,
+	/* Of one file, which is read as a whole. */
 	FILE_MAX = 64 << 20,
-	/* The most that forefetchd takes from a client. */
+	/* The most that forefetchd takes from a client; a larger result is
+	 * written, with a warning. */
 	IMPORT_MAX = 4 << 20,
 };
 
+/* Prints "FILE: WHAT" on stderr; false. */
 static bool complain(const char *file, const char *what)
 {
 	ctl_complain(file, "%s", what);
 	return false;
 }
 
+/* A sentence for the errors of predictor_import_trees(). Files come from other
+ * people, so a damaged one is an ordinary case. */
 static const char *why(int error)
 {
 	switch (error) {
@@ -40,6 +50,8 @@ static const char *why(int error)
 	}
 }
 
+/* Reads at most one byte more than may be there, which tells that there is
+ * more. `*data` is to be freed also after an error. */
 static bool read_all(const char *file, FILE *in, char **data, size_t *len)
 {
 	*data = malloc(FILE_MAX + 1);
@@ -51,6 +63,8 @@ static bool read_all(const char *file, FILE *in, char **data, size_t *len)
 	return *len <= FILE_MAX || complain(file, why(-EFBIG));
 }
 
+/* Adds the trees of one file. Those of all users are kept apart as they are in
+ * the file. */
 static bool merge_one(struct predictor *p, const char *file)
 {
 	FILE *in = fopen(file, "re");
@@ -68,6 +82,7 @@ static bool merge_one(struct predictor *p, const char *file)
 	return good && (rc == 0 || complain(file, why(rc)));
 }
 
+/* False after a message; then a former OUT is unchanged. */
 static bool write_out(const char *file, const void *data, size_t len)
 {
 	struct ctl_outfile f;
@@ -80,6 +95,7 @@ static bool write_out(const char *file, const void *data, size_t len)
 	return ctl_outfile_close(&f, false);
 }
 
+/* Packs all trees and writes them. */
 static bool export(const struct predictor *p, const struct ctl_options *opt)
 {
 	size_t len;

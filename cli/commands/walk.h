@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands that wait while the daemon walks trees: warm, pin; and hint. */
+/* Commands that wait while the daemon walks trees: warm, pin; and hint, which
+ * waits for its reader. They have ^C, the screen and the end of the walk in
+ * common. */
 #ifndef FOREFETCH_WALK_H
 #define FOREFETCH_WALK_H
 
@@ -13,35 +15,48 @@
 #include "ctl/ctl_mount.h"
 #include "text/json.h"
 
-/* From now on, ^C and TERM do not end the program; walk_stopped() says that
- * there was one. */
+/* From now on ^C and TERM do not end the program; walk_stopped() says that
+ * there was one. System calls that wait are interrupted by them (EINTR). */
 void walk_catch(void);
 bool walk_stopped(void);
 
+/* What is shown of one walk. Start with walk_init(); nothing is to be freed. */
 struct walk_screen {
 	struct progress progress;
-	unsigned ms; /* to the next question; 0: the first one */
-	/* The connection, and where the walk is, to ask why it waits. */
+	/* Milliseconds to the next question; 0: it is the first one. */
+	unsigned ms;
+	/* The connection, and where the walk is, to ask why it waits; both are
+	 * the caller's, NULL where nobody asks. */
 	struct ctl_client *c;
 	const struct ctl_place *at;
-	uint64_t begun_us, why_us; /* when that was asked; 0: not yet */
-	char why[256];             /* "nas is down for 12 s: ..." or empty */
-	bool told;                 /* in a line of its own */
+	/* When the walk began, and when the daemon was asked why it waits; 0:
+	 * not yet. */
+	uint64_t begun_us, why_us;
+	/* "nas is down for 12 s: ...", or empty. */
+	char why[256];
+	/* It was printed in a line of its own. */
+	bool told;
 };
-/* `c` and `at` may be NULL. */
+/* `c` and `at` stay the caller's and live as long as the screen. They may be
+ * NULL; then nothing is said of why it waits. */
 void walk_init(struct walk_screen *s, const struct ctl_options *opt,
     struct ctl_client *c, const struct ctl_place *at);
-/* A rest before the next question, each time a longer one. */
+/* Sleeps before the next question, each time for longer, up to a quarter of a
+ * second. */
 void walk_rest(struct walk_screen *s);
-/* Say on stderr what the user should know before it goes on: that the link is
+/* Says on stderr what the user should know before it goes on: that the link is
  * metered, or that it waits for the end of a pause. */
 void walk_warn(const char *path, const Forefetch__Warmed *w);
-/* Show the progress, and rest before the next question. */
+/* Shows the progress that the daemon told last, and rests before the next
+ * question. */
 void walk_show(struct walk_screen *s, const Forefetch__Warmed *w);
+/* Takes the line of progress off the terminal; to be called before anything
+ * else is printed, and at the end. */
 void walk_clear(struct walk_screen *s);
 
-/* Fetches the tree at `path`, and adds what came of it to the open object `j`
- * if there is --json. False, mostly after a message: not all was fetched. */
+/* Has the tree at `path` fetched, and adds what came of it to the open object
+ * `j` if there is --json. `at` is where the path lies at the server. False if
+ * not all was fetched, mostly after a message. */
 typedef bool (*walk_fn)(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct json *j);
 
@@ -58,8 +73,8 @@ bool walk_all(const struct ctl_options *opt, const char *key, walk_fn one);
 void walk_put(FILE *out, const Forefetch__Warmed *w);
 /* Puts what was refused or failed, a line each, if anything. */
 void walk_put_errors(const Forefetch__Warmed *w);
-/* Whether everything was fetched. Prints a message if the path was not found.
- */
+/* Whether everything was fetched: the walk has ended and nothing was refused or
+ * failed. Prints a message if the path was not found at the server. */
 bool walk_good(const char *path, const Forefetch__Warmed *w);
 
 #endif

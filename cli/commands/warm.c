@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch warm: has trees fetched, and shows how far that is. */
+/* forefetch warm has trees fetched, and shows how far that is. The walk belongs
+ * to the connection: the daemon ends it when this program goes. One that is run
+ * again finds most of it cached, and so continues. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,6 +16,7 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* The line for people at the end of one path. */
 static void put_result(const char *path, const Forefetch__Warmed *w)
 {
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
@@ -27,6 +30,8 @@ static void put_result(const char *path, const Forefetch__Warmed *w)
 		     "the rest of the data was not fetched");
 }
 
+/* Begins a walk at `at`, or with NULL asks how far the one of this connection
+ * is. NULL after a message. */
 static Forefetch__Response *ask_warm(
     struct ctl_client *c, struct ctl_place *at, const struct ctl_options *opt)
 {
@@ -41,8 +46,9 @@ static Forefetch__Response *ask_warm(
 	return ctl_ask(c, FOREFETCH__REQUEST__COMMAND_WARM, &warm);
 }
 
-/* The last answer, or NULL after a message. It is `lost` if there was a message
- * because no more came. */
+/* Begins a walk, and waits until it has ended or the user stops it. Returns the
+ * last answer, or NULL after a message. `*lost` is set if there was a message
+ * because no more answers came. */
 static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, bool *lost)
 {
@@ -65,6 +71,8 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
 	return res;
 }
 
+/* A walk_fn of walk.h. A path that the server does not know has its message
+ * already, so no line of counts follows. */
 static bool warm_one(struct ctl_client *c, struct ctl_place *at,
     const char *path, const struct ctl_options *opt, struct json *j)
 {
