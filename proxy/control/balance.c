@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The sums of a server in a file: what is added to them, and their line. */
+/*
+ * The sums of a server in a file. The daemon makes one for each server, has
+ * balance_tick() called every second or so, and asks balance_get() for
+ * `forefetch stats`. What is added is always the difference between two
+ * readings of history_get_totals(), which begin at 0 with each start, so a
+ * day's sum over several starts is right.
+ */
 #include "control/balance.h"
 
 #include <errno.h>
@@ -18,6 +24,8 @@
 
 #define FILE_NAME "totals"
 
+/* Of the line: its version, the numbers of a set of sums, and the characters of
+ * one number with the blank in front of it. */
 enum { VERSION = 1, NUMBERS = 7, DIGITS_MAX = 21 };
 _Static_assert(sizeof(struct balance_sums) == NUMBERS * sizeof(uint64_t),
     "a set of sums is as many numbers");
@@ -29,15 +37,21 @@ struct balance {
 	struct statedir *sd;
 	const char *server;
 	struct history *history;
-	struct history_totals counted; /* until the last look, of this run */
+	/* The totals of this run that are in `kept` already. */
+	struct history_totals counted;
 	struct balance_kept kept;
-	uint64_t saved_us; /* when it was */
+	/* When the file was written, or was found unchanged. */
+	uint64_t saved_us;
+	/* The file may be written: the disk answered when the server was
+	 * opened, and the file was readable or not there. */
 	bool on_disk;
-	bool changed; /* since then */
+	/* `kept` differs from the file. */
+	bool changed;
 };
 
 /* ---- the line ----------------------------------------------------------- */
 
+/* Appends a set of sums at the offset `at`; returns the offset behind it. */
 static size_t put_sums(char *text, size_t at, const struct balance_sums *s)
 {
 	const uint64_t v[NUMBERS] = {s->day, s->calls, s->spared, s->saved_us,
@@ -49,6 +63,8 @@ static size_t put_sums(char *text, size_t at, const struct balance_sums *s)
 	return at;
 }
 
+/* Reads a set of sums; returns the place behind it, or NULL where there are too
+ * few numbers. */
 static const char *take_sums(const char *p, struct balance_sums *s)
 {
 	uint64_t v[NUMBERS];
@@ -99,6 +115,7 @@ bool balance_parse(const char *text, struct balance_kept *kept)
 
 /* ---- sums --------------------------------------------------------------- */
 
+/* All but the day, which tells the two apart. */
 static void sums_add(struct balance_sums *to, const struct balance_sums *news)
 {
 	to->calls += news->calls;
@@ -109,8 +126,10 @@ static void sums_add(struct balance_sums *to, const struct balance_sums *news)
 	to->received_bytes += news->received_bytes;
 }
 
-/* Its place among the days, made where it is missing. The clock may have been
- * set: then days come in any order, and the oldest one gives way. */
+/* The sums of a day, made where they are missing. The clock may have been set:
+ * then days come in any order, and the oldest one gives way. A day that is
+ * older than all that are kept is added to the oldest of these rather than
+ * lost. */
 static struct balance_sums *day_of(struct balance_kept *kept, uint64_t day)
 {
 	size_t i = kept->n;
@@ -141,6 +160,8 @@ void balance_add(struct balance_kept *kept, const struct balance_sums *news)
 	sums_add(day_of(kept, news->day), news);
 }
 
+/* The day of local time as the number 20261231; 0 where the system cannot
+ * say. */
 static uint64_t today(void)
 {
 	time_t now = time(NULL);
@@ -152,6 +173,9 @@ static uint64_t today(void)
 	       (uint64_t)(tm.tm_mon + 1) * 100 + (uint64_t)tm.tm_mday;
 }
 
+/* Adds what happened since the last count. A run that crosses midnight is
+ * counted on the day on which it is looked at, which is at most a minute
+ * off. */
 static void count(struct balance *b)
 {
 	struct history_totals now, was = b->counted;
@@ -174,6 +198,9 @@ static void count(struct balance *b)
 
 /* ---- the file ----------------------------------------------------------- */
 
+/* Renames a file that is damaged or of another version, so that an
+ * administrator can look at it and a later release's numbers are not lost by a
+ * downgrade. If that fails, the next save replaces the file. */
 static void set_aside(const struct balance *b)
 {
 	char path[PATH_MAX], aside[PATH_MAX];
@@ -189,6 +216,8 @@ static void set_aside(const struct balance *b)
 		log_warn("balance server=%s: %s", b->server, strerror(errno));
 }
 
+/* If the file cannot be read at all, the sums of this run are not written
+ * either: they would replace numbers that may be good. */
 static void load(struct balance *b)
 {
 	char text[BALANCE_TEXT_MAX];
@@ -203,6 +232,8 @@ static void load(struct balance *b)
 	set_aside(b);
 }
 
+/* Has the line written if something has changed. statedir logs a failure; the
+ * line is written again when the sums change next. */
 static void save(struct balance *b)
 {
 	char text[BALANCE_TEXT_MAX];

@@ -25,44 +25,58 @@ struct balance;
 struct history;
 struct statedir;
 
+/* A month of days, so that a user can compare weeks. */
 enum {
 	BALANCE_DAYS = 31,
 	BALANCE_TEXT_MAX = 6144,
-	BALANCE_SAVED_US = 60000000, /* what a kill loses at most */
+	/* How often the file is written, and so what a kill loses at most. */
+	BALANCE_SAVED_US = 60000000,
 };
 
+/* The sums of one day, or of all time. Every number only grows. */
 struct balance_sums {
-	uint64_t day;    /* 20261231, of local time; of all: the first one */
-	uint64_t calls;  /* of clients */
-	uint64_t spared; /* round trips */
+	uint64_t day;   /* 20261231, of local time; of all: the first one */
+	uint64_t calls; /* of clients */
+	/* Calls of clients that needed none to the server. */
+	uint64_t spared;
+	/* Microseconds that clients were spared, and that the proxy cost them;
+	 * history.h says how both are estimated. */
 	uint64_t saved_us, added_us; /* history.h */
 	uint64_t returned_bytes;     /* to clients, in replies */
 	uint64_t received_bytes;     /* from the server */
 };
 
+/* What the file holds: all time, and the last days on which there were
+ * calls. */
 struct balance_kept {
 	struct balance_sums all;
 	struct balance_sums days[BALANCE_DAYS]; /* the oldest first */
 	size_t n;
 };
 
-/* Goes on from the file, which it reads if `on_disk`: the disk answers. The
- * other three outlive it. NULL without memory. */
+/* Makes the sums of one server, and goes on from its file, which it reads if
+ * `on_disk` says that the disk answers. `sd`, `server` (a name) and `h` stay
+ * the caller's and outlive it. NULL without memory; a file that cannot be read
+ * is no error. */
 struct balance *balance_new(
     struct statedir *sd, const char *server, struct history *h, bool on_disk);
-/* Keeps all until now. NULL is allowed. */
+/* Counts and writes all until now. NULL is allowed. */
 void balance_free(struct balance *b);
-/* To be called every second or so: what is new goes to the file once a minute.
- */
+/* To be called on the loop every second or so: what is new goes to the file
+ * once a minute. A thread writes it, so this does not wait for the disk. */
 void balance_tick(struct balance *b, uint64_t now_us);
-/* All until now; it stays until the next call. */
+/* All until now. The result belongs to `b` and is overwritten by the next call
+ * of any function here. */
 const struct balance_kept *balance_get(struct balance *b);
 
-/* Adds what is new to all and to its `day`, which may be any. */
+/* Adds `news` to the sums of all time and to those of its day, which may be
+ * any. */
 void balance_add(struct balance_kept *kept, const struct balance_sums *news);
+/* The line of the file, with its checksum and without a newline. */
 void balance_format(
     const struct balance_kept *kept, char text[BALANCE_TEXT_MAX]);
-/* False where it is no such line. */
+/* Reads such a line. False where the line is damaged or of another version;
+ * `*kept` is not valid then. */
 bool balance_parse(const char *text, struct balance_kept *kept);
 
 #endif

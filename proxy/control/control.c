@@ -82,6 +82,8 @@ static void control_release(struct control *c)
 		cl->waits = false;
 }
 
+/* Closes a client and ends everything that it has begun: walks, traces, hints
+ * and files belong to a connection. */
 static void client_free(struct client *cl)
 {
 	struct control *c = cl->control;

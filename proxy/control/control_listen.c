@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file of the control socket: made, replaced if it is stale, removed. */
+/* The file of the control socket: made, replaced if it is stale, removed. A
+ * socket file outlives its process, so a daemon that was killed leaves one at
+ * which nobody listens; bind(2) would refuse the path for ever (unix(7)). */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -12,14 +14,17 @@
 
 #include "control/control_listen.h"
 
+/* Connections that wait for accept(2); more of them get EAGAIN, or wait. */
 #define BACKLOG 16
 
+/* Where the caller wants a sentence about what went wrong. */
 struct complaint {
 	char *text;
 	size_t len;
 };
 
-/* A sentence about the last system call; -errno. */
+/* Writes a sentence about the last system call, "WHAT PATH: REASON", and
+ * returns its -errno. */
 static int complain(
     const struct complaint *err, const char *what, const char *path)
 {
@@ -29,6 +34,9 @@ static int complain(
 	return -error;
 }
 
+/* Makes the directory of the socket if it is missing, such as /run/forefetch
+ * where no systemd made it. Only the last part is made: a missing /run is a
+ * mistake that a new directory would hide. */
 static int make_parent(const char *path, const struct complaint *err)
 {
 	const char *slash = strrchr(path, '/');
@@ -49,7 +57,9 @@ static int make_parent(const char *path, const struct complaint *err)
 	return complain(err, "cannot make the directory", dir);
 }
 
-/* Does somebody listen at `addr`? 1, 0 or -errno. */
+/* Finds out whether somebody listens at `addr`: 1, 0 or -errno. Only a
+ * connection tells, since the file of a dead daemon looks the same. The daemon
+ * that is there sees a client that asks nothing. */
 static int is_alive(const struct sockaddr_un *addr)
 {
 	int error = 0, fd;
@@ -66,7 +76,9 @@ static int is_alive(const struct sockaddr_un *addr)
 	return error == 0 || error == EAGAIN ? 1 : -error;
 }
 
-/* Remove the file of a dead daemon, and nothing else. */
+/* Removes the file of a dead daemon, and nothing else: a path in the
+ * configuration that names something other than a socket is a mistake of the
+ * user's. */
 static int remove_stale(
     const struct sockaddr_un *addr, const struct complaint *err)
 {
@@ -102,6 +114,9 @@ static int remove_stale(
 	return 0;
 }
 
+/* The file is open to everybody, since every user may ask something; the kernel
+ * tells who asks. Its device and inode are kept, so that only our own file is
+ * removed at the end. */
 static int bind_and_listen(struct control_socket *s,
     const struct sockaddr_un *addr, const struct complaint *err)
 {

@@ -25,6 +25,8 @@
 
 /* ---- for all commands ------------------------------------------------- */
 
+/* Work is counted against others' only when it begins: a client that has begun
+ * goes on whatever others do, so every work ends. */
 void *reply_work(struct reply *r, size_t size,
     void (*free)(struct control_work *w), bool *begun)
 {
@@ -42,6 +44,7 @@ void *reply_work(struct reply *r, size_t size,
 	return s->work;
 }
 
+/* A reply to a client that is refused at accept(2) has no session. */
 void reply_work_end(struct reply *r)
 {
 	struct control_session *s = r->session;
@@ -55,6 +58,7 @@ void reply_work_end(struct reply *r)
 	}
 }
 
+/* A client that carries a file already goes on. */
 bool reply_may_carry(struct reply *r)
 {
 	if (r->session->blob || r->session->may_carry)
@@ -64,6 +68,9 @@ bool reply_may_carry(struct reply *r)
 	return false;
 }
 
+/* The work's place among the servers is meaningless now, and what it has
+ * collected may be of one that is gone. Most requests are just begun anew; an
+ * import, whose bytes are used up, is refused (`restarted`). */
 bool control_reply_restart(struct control_session *session)
 {
 	if (!session->work || session->work->no_server)
@@ -84,6 +91,7 @@ void control_reply_forget(struct control_session *session)
 	session->blob_len = 0;
 }
 
+/* The last error counts, and replaces a result that was begun. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text)
 {
 	forefetch__error__init(&r->error);
@@ -137,6 +145,8 @@ ProtobufCBinaryData reply_bytes(const char *text)
 	};
 }
 
+/* A NUL within a path would cut it for the modules, which take C strings, so
+ * that they would check another path than the client means. */
 const char *reply_text(struct reply *r, const ProtobufCBinaryData *b)
 {
 	char *text;
@@ -159,6 +169,8 @@ bool reply_wants(
 	       (len == filter->len && memcmp(name, filter->data, len) == 0);
 }
 
+/* Stops where memory is short, so that no caller writes through a list that
+ * arena_messages() could not make. */
 bool reply_next(struct reply_servers *s)
 {
 	const struct reply *r = s->reply;
@@ -199,6 +211,8 @@ void *reply_messages(
 		   : NULL;
 }
 
+/* A request without a name means the only server: people with one server never
+ * type its name. */
 bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
     struct control_server *out)
 {
@@ -218,8 +232,9 @@ bool reply_server(struct reply *r, const ProtobufCBinaryData *filter,
 
 /* ---- requests and responses ------------------------------------------- */
 
-/* A command is answered by the result of the same number. Of all but the
- * owner's commands, `owners` is NULL. */
+/* A command is answered by the result of the same number. `owners` is the
+ * sentence that others are told where only root and the daemon's user may use
+ * it, else NULL. */
 /* clang-format off */
 #define COMMAND(NAME, name, result, owners) \
 	{FOREFETCH__REQUEST__COMMAND_##NAME, reply_##name, \
@@ -259,7 +274,7 @@ static bool is_version_known(const Forefetch__Request *request)
 		   request->command_case == FOREFETCH__REQUEST__COMMAND_HINT);
 }
 
-/* The i-th of `commands`. */
+/* Runs the i-th of `commands`, if the peer may. */
 static void reply_run(
     struct reply *r, size_t i, const Forefetch__Request *request)
 {
@@ -279,6 +294,8 @@ static void reply_run(
 	commands[i].reply(r, request, out);
 }
 
+/* From here on the request is only read, so a command may be answered in
+ * several turns, each of which decodes it again. */
 static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 {
 	if (!request) {
@@ -302,7 +319,9 @@ static void reply_dispatch(struct reply *r, const Forefetch__Request *request)
 	reply_unknown_command(r);
 }
 
-/* Leave out what is long until the rest fits. */
+/* Makes a response that is too long fit: a status without its lists of clients,
+ * anything else becomes an error. A client that is answered with an error knows
+ * more than one that is cut off. */
 static void reply_shrink(struct reply *r)
 {
 	if (r->res.result_case == FOREFETCH__RESPONSE__RESULT_STATUS) {
@@ -321,6 +340,8 @@ static void reply_shrink(struct reply *r)
 	    "the answer would be too large; ask for one server");
 }
 
+/* Packs the response into memory of its own, since the arena goes with this
+ * turn: 0, or -ENOMEM. */
 static int reply_pack(struct reply *r, uint8_t **out, size_t *out_len)
 {
 	size_t len;

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * Reports current activity: calls that wait, what is fetched ahead, and the
- * outcome of predictions. Each turn of the loop reports one server. Where names
- * are asked for, the cache of names is searched for them, a part in each turn,
- * while the answer is kept.
+ * Reports current activity, for `forefetch top` and the page: calls that wait,
+ * what is fetched ahead, and the outcome of predictions. Each turn of the loop
+ * reports one server, so that many of them make no long turn. Where names are
+ * asked for, the cache of names is searched for them, a part in each turn,
+ * while the answer of the first turn is kept: names are looked up for what was
+ * going on then.
+ *
+ * A user sees rows of their own calls only; root and the daemon's user see
+ * all.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -15,20 +20,25 @@
 #include "explain/objnames.h"
 #include "prefetch/prefetch.h"
 
+/* NAMES_MAX is more than a server has rows, so that none goes without a
+ * name. */
 enum {
 	NAMES_STEPS = 1024, /* of one part: about half a millisecond */
 	NAMES_MAX = 256,    /* more than all rows of a server */
 };
 
-/* One answer. */
+/* What the functions below need to make one answer. */
 struct activity {
 	struct reply *r;
 	struct arena *arena; /* of what is answered */
-	uint32_t uid;        /* whose rows are told; 0: everybody's */
+	/* The user whose rows are told; 0: everybody's. */
+	uint32_t uid;
 	uint64_t now_us;
-	size_t past; /* samples that are asked for */
+	/* Samples of the last hour that are asked for, the latest. */
+	size_t past;
 };
 
+/* A copy in the arena, since a name may change before the answer is packed. */
 static ProtobufCBinaryData copied(
     const struct activity *a, const char *text, size_t len)
 {
@@ -50,6 +60,8 @@ static void fill_ahead_call(const struct activity *a,
 	out->p_permille = (uint32_t)(x->p * 1000 + 0.5);
 }
 
+/* Calls ahead that wait or are under way, and how many more there are than
+ * rows. */
 static void fill_ahead(const struct activity *a, const struct prefetch *pf,
     Forefetch__ServerActivity *out)
 {
@@ -85,6 +97,7 @@ static void fill_outcome(const struct activity *a,
 	p->bytes = x->told.bytes;
 }
 
+/* The last predictions whose outcome is known. */
 static void fill_outcomes(const struct activity *a, const struct prefetch *pf,
     Forefetch__ServerActivity *out)
 {
@@ -99,6 +112,8 @@ static void fill_outcomes(const struct activity *a, const struct prefetch *pf,
 
 /* ---- mounts ----------------------------------------------------------- */
 
+/* How the mounts are used. This is not of one user, as nobody's files are
+ * named. */
 static void fill_mounts(
     const struct activity *a, struct caches *c, Forefetch__ServerActivity *out)
 {
@@ -122,6 +137,7 @@ static void fill_mounts(
 
 /* ---- the past ---------------------------------------------------------- */
 
+/* The latest samples, the oldest of them first. */
 static void fill_past(const struct activity *a, const struct history *h,
     Forefetch__ServerActivity *out)
 {
@@ -143,7 +159,8 @@ static void fill_past(const struct activity *a, const struct history *h,
 
 /* ---- a server --------------------------------------------------------- */
 
-/* `i`: its number, among all. */
+/* Fills in all about one server. `i` is its number among all, not among those
+ * that were asked for. */
 static void fill_server(const struct activity *a, size_t i,
     const struct control_server *srv, Forefetch__ServerActivity *out)
 {
@@ -157,6 +174,7 @@ static void fill_server(const struct activity *a, size_t i,
 	fill_past(a, srv->history, out);
 }
 
+/* Everything at once, for one server or none; NULL after an error. */
 static Forefetch__Activity *answer(
     const struct activity *a, const ProtobufCBinaryData *filter)
 {
@@ -177,13 +195,16 @@ static Forefetch__Activity *answer(
 
 /* ---- several servers --------------------------------------------------- */
 
-/* The answer so far, one server in a turn. */
+/* The answer so far, one server in a turn. It has an arena of its own, since
+ * that of a reply ends with its turn. */
 struct each_work {
 	struct control_work work;
 	struct arena arena;
 	Forefetch__Activity *out;
-	size_t next; /* of all servers */
-	size_t room; /* in `out` */
+	/* The next server's number among all. */
+	size_t next;
+	/* Messages in `out`, of which n_servers are filled in. */
+	size_t room;
 };
 
 static void each_free(struct control_work *w)
@@ -248,13 +269,15 @@ static Forefetch__Activity *answer_each(
 
 /* ---- names ------------------------------------------------------------ */
 
-/* The answer of the first turn, and what its objects are called. */
+/* The answer of the first turn, and the names of its objects. */
 struct names_work {
 	struct control_work work;
 	struct arena arena;
 	Forefetch__Activity *out;
 	struct objnames *names;
-	struct objnames *dirs; /* those that have them; NULL: not begun */
+	/* The directories in which the objects have these names; NULL until
+	 * those of the objects are known. */
+	struct objnames *dirs;
 };
 
 static void names_free(struct control_work *w)
@@ -267,7 +290,8 @@ static void names_free(struct control_work *w)
 	free(k);
 }
 
-/* Of each row that is about an object. */
+/* Called for each row that is about an object; `name` and `dir` are the
+ * row's. */
 typedef void (*visit)(struct names_work *k, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir);
 
@@ -319,7 +343,7 @@ static void put_name(struct names_work *k, uint64_t object,
 		*dir = arena_bytes(&k->arena, "%s", found);
 }
 
-/* False without memory. */
+/* Makes the answer, and collects the objects in it. False without memory. */
 static bool names_begin(
     struct names_work *k, struct activity *a, const ProtobufCBinaryData *filter)
 {
@@ -381,6 +405,7 @@ static Forefetch__Activity *answer_named(
 	return k->out;
 }
 
+/* An answer replaces the empty result that control_reply.c made. */
 void reply_activity(
     struct reply *r, const Forefetch__Request *request, void *out)
 {

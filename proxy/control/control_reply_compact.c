@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `forefetch compact`: what the last pass of the layout found and left. */
+/* `forefetch reorder` (its former name is compact): begins a pass of the
+ * layout, or tells how the last one ended. The daemon's gauges have what it
+ * found before and left after it, so nothing is kept for this. */
 #include <errno.h>
 
 #include "base/metrics.h"
 #include "control/control_reply_private.h"
 #include "datacache/compact.h"
 
+/* The order of data on disk, by three gauges; NULL without memory. */
 static Forefetch__SequentialShare *share(struct reply *r,
     const struct metrics *m, enum metrics_gauge bytes,
     enum metrics_gauge sequential, enum metrics_gauge runs)
@@ -21,6 +24,8 @@ static Forefetch__SequentialShare *share(struct reply *r,
 	return out;
 }
 
+/* The end of the pass. `error` is that of compact_begin(): -EALREADY if one is
+ * under way, -ENODATA if nothing was read since the start. */
 static Forefetch__CompactEnd compact_end(const struct metrics *m, int error)
 {
 	switch (error) {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The farm: how it does, and `forefetch farm check` and `flush`. */
+/* The farm: how it does, `forefetch farm check` and `flush`. The check is long
+ * work, which goes on in each turn while the engine answers; a flush goes on in
+ * the farm by itself, as it must not end with its client. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,8 +11,11 @@
 #include "farm/farm.h"
 #include "farm/farm_check.h"
 
+/* Nodes that a status lists; a cluster of Redis has a thousand at most, mostly
+ * a handful. */
 enum { NODES_MAX = 256 };
 
+/* By the states of engine.h. */
 static const Forefetch__FarmStatus__State states[] = {
     [ENGINE_CONNECTING] = FOREFETCH__FARM_STATUS__STATE__CONNECTING,
     [ENGINE_UP] = FOREFETCH__FARM_STATUS__STATE__UP,
@@ -76,7 +81,7 @@ static void fill_nodes(
 	}
 }
 
-/* "ff:ID:" without what is around the id. */
+/* The id of a farm, from a prefix "ff:ID:". */
 static char *id_of(struct arena *a, const char *prefix)
 {
 	const char *begin = strchr(prefix, ':');
@@ -111,6 +116,7 @@ Forefetch__FarmStatus *control_farm_status(struct arena *a, struct farm *farm)
 	return out;
 }
 
+/* The state is OFF, which is 0. */
 Forefetch__FarmStatus *control_farm_off(
     struct arena *a, const struct config_farm *config, const char *error)
 {
@@ -126,6 +132,7 @@ Forefetch__FarmStatus *control_farm_off(
 
 /* ---- check ------------------------------------------------------------ */
 
+/* By the results of farm_check.h. */
 static const Forefetch__FarmChecked__Trial trials[] = {
     [FARM_TRIAL_GOOD] = FOREFETCH__FARM_CHECKED__TRIAL__GOOD,
     [FARM_TRIAL_NOT_ASKED] = FOREFETCH__FARM_CHECKED__TRIAL__NOT_ASKED,
@@ -135,6 +142,7 @@ static const Forefetch__FarmChecked__Trial trials[] = {
     [FARM_TRIAL_NOT_THE_SAME] = FOREFETCH__FARM_CHECKED__TRIAL__NOT_THE_SAME,
 };
 
+/* A check that is under way; the session owns it. */
 struct check_work {
 	struct control_work work;
 	struct farm_check *check;
@@ -146,6 +154,8 @@ static void free_check(struct control_work *w)
 	free(w);
 }
 
+/* The engine tells of memory and policy, the farm whose the sampled keys are;
+ * both have one row a node, in the same order. */
 static void fill_looks(struct reply *r, const struct farm_check *check,
     Forefetch__FarmChecked *out)
 {
@@ -190,6 +200,8 @@ static void fill_others(struct reply *r, const struct farm_check *check,
 	}
 }
 
+/* The status is that of now: a check may have brought the engine up, or
+ * down. */
 static void fill_checked(struct reply *r, struct farm *farm,
     const struct farm_check *check, Forefetch__FarmChecked *out)
 {
@@ -200,6 +212,8 @@ static void fill_checked(struct reply *r, struct farm *farm,
 	fill_others(r, check, out);
 }
 
+/* Begins a check, or goes on with it. It has to do with no server, so it
+ * survives a reload; the farm itself changes only with a restart. */
 static void check(struct reply *r, struct farm *farm, Forefetch__Farmed *out)
 {
 	uint64_t now_us = clock_now_us();
@@ -227,6 +241,8 @@ static void check(struct reply *r, struct farm *farm, Forefetch__Farmed *out)
 
 /* ---- flush ------------------------------------------------------------ */
 
+/* Begins a flush, or tells how the last one did. Whoever comes second hears of
+ * the one that is under way. */
 static void flush(
     struct reply *r, struct farm *farm, bool begin, Forefetch__Farmed *out)
 {
@@ -252,6 +268,8 @@ static void flush(
 
 /* ---- the command ------------------------------------------------------ */
 
+/* A later release may ask for more; it is told so instead of being given
+ * something else. */
 static bool is_known(const Forefetch__FarmRequest *req)
 {
 	return req->action == FOREFETCH__FARM_REQUEST__ACTION__CHECK ||

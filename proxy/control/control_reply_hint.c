@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Hints: a stream of what the peer will read. */
+/* Hints: a stream of files that the peer will read. A connection has one
+ * stream; each request adds some hints to it and is answered with how the
+ * stream does. */
 #include <errno.h>
 
 #include "control/control_reply_private.h"
 #include "hint/hint.h"
 
-/* False after an error. */
+/* Begins the stream of the connection, and ends the one before. False after an
+ * error. */
 static bool begin(struct reply *r, const Forefetch__Place *place)
 {
 	struct control_session *s = r->session;
@@ -29,6 +32,9 @@ static bool begin(struct reply *r, const Forefetch__Place *place)
 	return false;
 }
 
+/* Adds one hint, by its path or by a handle. One that has both, or neither in a
+ * usable form, is added as one that cannot be found: it has a number, and the
+ * client has to see the numbers go on. Returns what hint_add() does. */
 static int add(struct reply *r, const Forefetch__Hint *h)
 {
 	struct hint hint = {
@@ -49,7 +55,9 @@ static int add(struct reply *r, const Forefetch__Hint *h)
 	return r->arena.failed ? -ENOMEM : hint_add(r->session->hints, &hint);
 }
 
-/* Until there is no more room. False after an error. */
+/* Adds hints until there is no more room; the answer says up to which number
+ * they were taken, and the client sends the others again. False after an
+ * error. */
 static bool add_all(struct reply *r, const Forefetch__HintRequest *request)
 {
 	int rc = 0;

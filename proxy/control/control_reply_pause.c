@@ -5,6 +5,7 @@
 #include "prefetch/ground/hold.h"
 #include "prefetch/prefetch.h"
 
+/* The longest pause; more would overflow nothing, and is a mistake. */
 #define YEAR_MS UINT64_C(31536000000)
 
 Forefetch__HoldStatus *control_hold_status(
@@ -27,6 +28,7 @@ Forefetch__HoldStatus *control_hold_status(
 	return out;
 }
 
+/* When the pause ends, by the daemon's clock; 0: now, HOLD_NO_END: never. */
 static uint64_t until_us(const Forefetch__PauseRequest *req, uint64_t now_us)
 {
 	if (req->resume)
@@ -47,6 +49,8 @@ static void pause_one(struct reply *r, const struct control_server *srv,
 	out->hold = control_hold_status(&r->arena, &st);
 }
 
+/* A pause of all servers is also one of servers that a reload adds later: a
+ * user who pauses all means the link. */
 void reply_pause(struct reply *r, const Forefetch__Request *request, void *to)
 {
 	const Forefetch__PauseRequest *req = request->pause;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pinned trees: a user's own; root's are everybody's. */
+/* Pinned trees: a user's own; root's are everybody's. Changes are done at once.
+ * A list has the sizes of what is pinned, which are summed up over all extents
+ * in the data cache, a part in each turn. */
 #include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -13,16 +15,21 @@ enum { SIZES_STEPS = 2048 }; /* in a turn: about half a millisecond */
 /* The sizes of what is pinned, of one server after the other. */
 struct sizing {
 	struct control_work work;
+	/* One a server, with sizes by pin; `n` of them, and the servers before
+	 * `at` are done. */
 	struct datacache_pin_walk *walks;
 	size_t n, at;
 };
 
+/* Whether the peer may know of a pin, whose path would tell what somebody works
+ * on. */
 static bool may_see(const struct reply *r, const struct pins_info *info)
 {
 	return r->peer->uid == 0 || r->peer->uid == info->uid;
 }
 
-/* `out` has room for it. `sizes` NULL: without these. */
+/* Adds one pin to the answer, if there is one of that id and the peer may see
+ * it. `out` has room for it. Without `sizes`, sizes are 0. */
 static void add_pin(struct reply *r, const struct control_server *srv,
     unsigned id, const struct datacache_pin_walk *sizes, Forefetch__Pins *out)
 {
@@ -68,7 +75,9 @@ static void sizing_free(struct control_work *w)
 	free(s);
 }
 
-/* While a walk goes on, who watches it is told no sizes. */
+/* Whether the answer has sizes. A client that waits for a walk asks several
+ * times a second and needs only its progress, so it is told none until the
+ * end. */
 static bool wants_sizes(struct reply *r, const Forefetch__PinRequest *request)
 {
 	struct reply_servers s = {.reply = r, .filter = &request->server};
@@ -81,7 +90,8 @@ static bool wants_sizes(struct reply *r, const Forefetch__PinRequest *request)
 	return true;
 }
 
-/* The sizes of `n` servers' pins; NULL: later, or without memory. */
+/* Goes on with the sizes of the `n` servers' pins; NULL: they are not complete
+ * yet, or memory is short. */
 static const struct sizing *measure(
     struct reply *r, const Forefetch__PinRequest *request, size_t n)
 {
@@ -141,6 +151,7 @@ static void list(
 
 /* ---- changes ---------------------------------------------------------- */
 
+/* Pins a place with the rights of the peer. The answer has only that pin. */
 static void add(struct reply *r, const struct control_server *srv,
     const struct control_place *at, Forefetch__Pins *out)
 {
@@ -154,6 +165,8 @@ static void add(struct reply *r, const struct control_server *srv,
 		add_pin(r, srv, id, NULL, out);
 }
 
+/* Removes the peer's pin of a place; root's request removes those of all users.
+ * The answer is a message of its own, with a number of its own. */
 static void remove_pin(struct reply *r, const struct control_server *srv,
     const struct control_place *at)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands about one place: warm walks its tree, explain tells what is known.
- */
+/* Commands about one place on a mount: warm walks its tree, explain tells what
+ * is known of it. A place is an address that a client mounted from, an export
+ * and a path; each comes from the peer and may be anything. */
 #include <errno.h>
 
 #include "base/clock.h"
@@ -9,6 +10,8 @@
 #include "explain/explain.h"
 #include "warm/warm.h"
 
+/* The texts of a place, in the arena; false where one is missing, too long, or
+ * contains a NUL. */
 static bool read_place(
     struct reply *r, const Forefetch__Place *place, struct control_place *out)
 {
@@ -32,6 +35,7 @@ bool reply_server_at(struct reply *r, const Forefetch__Place *place,
 	return false;
 }
 
+/* The errno is one that several modules use in the same sense. */
 void reply_place_error(struct reply *r, int error)
 {
 	static const struct reply_why whys[] = {
@@ -56,6 +60,7 @@ void reply_place_error(struct reply *r, int error)
 	reply_errno(r, whys, error);
 }
 
+/* The message for how far a walk is; pin uses it, too. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 {
 	Forefetch__Warmed *out =
@@ -84,6 +89,8 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p)
 	return out;
 }
 
+/* Begins the walk of the connection, and ends the one before. False after an
+ * error. */
 static bool warm_at(struct reply *r, const Forefetch__WarmRequest *request)
 {
 	struct control_session *s = r->session;
@@ -121,6 +128,7 @@ void reply_warm(struct reply *r, const Forefetch__Request *request, void *out)
 
 /* ---- explain ---------------------------------------------------------- */
 
+/* Only if the object was predicted lately; the field is missing otherwise. */
 static void fill_prediction(struct reply *r, const struct prefetch_told *told,
     Forefetch__Explained *out)
 {
@@ -141,6 +149,7 @@ static void fill_prediction(struct reply *r, const struct prefetch_told *told,
 	out->prefetch = msg;
 }
 
+/* What is not known becomes one of the values that protocol.h has for that. */
 static void fill_explained(
     struct reply *r, const struct explain *x, Forefetch__Explained *out)
 {
@@ -172,6 +181,8 @@ static void fill_explained(
 	fill_prediction(r, &x->told, out);
 }
 
+/* The path is checked here because explain() only looks names up: one with ".."
+ * in it names nothing there, and would look like a name that is not cached. */
 void reply_explain(
     struct reply *r, const Forefetch__Request *request, void *out)
 {

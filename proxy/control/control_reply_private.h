@@ -36,7 +36,9 @@ struct warm_progress;
  * these change, the work ends, and is begun anew (control_reply_restart()). */
 struct control_work {
 	void (*free)(struct control_work *w);
-	bool no_server; /* it has to do with none, so that it goes on */
+	/* It has to do with no server, so that it goes on when the servers
+	 * change. */
+	bool no_server;
 };
 
 /* Everything that is needed to make one response. */
@@ -46,7 +48,9 @@ struct reply {
 	const struct control_peer *peer; /* for commands that act as it */
 	struct control_session *session; /* of this client */
 	struct arena arena;
-	bool later; /* there is none yet: ask again in another turn */
+	/* There is no answer yet: the request is to be asked again in another
+	 * turn. */
+	bool later;
 	Forefetch__Response res;
 	Forefetch__Error error;
 };
@@ -58,10 +62,12 @@ struct reply {
  */
 void *reply_work(struct reply *r, size_t size,
     void (*free)(struct control_work *w), bool *begun);
+/* Frees the session's work, if there is any. */
 void reply_work_end(struct reply *r);
-/* Before a blob begins: false after an error. */
+/* Whether a file in parts may begin or go on; false after an error. */
 bool reply_may_carry(struct reply *r);
-/* `text` must live as long. */
+/* Makes the response an error. `text` is a sentence for a person, which must
+ * live until the response is packed. */
 void reply_error(struct reply *r, Forefetch__ErrorCode code, const char *text);
 /* The meaning of a module's errno in a reply; a table of them ends with {0}. An
  * errno that is not in the table is a lack of memory. */
@@ -70,6 +76,8 @@ struct reply_why {
 	Forefetch__ErrorCode code;
 	const char *text;
 };
+/* Makes the response the error that `whys` has for `error`, a positive errno;
+ * without a row it says that memory is short. */
 void reply_errno(struct reply *r, const struct reply_why *whys, int error);
 void reply_unknown_command(struct reply *r);
 /* The connection has no walk, trace or stream of hints to go on with. */
@@ -98,9 +106,12 @@ struct reply_servers {
 	struct control_server at; /* the present one */
 };
 bool reply_next(struct reply_servers *s);
+/* Whether a server of that name is one that `filter` asks for. */
 bool reply_wants(
     const ProtobufCBinaryData *filter, const void *name, size_t len);
 void reply_no_server(struct reply *r);
+/* How many servers the request is about. False after an error: it names one
+ * that is not there. */
 bool reply_count(struct reply *r, const ProtobufCBinaryData *filter, size_t *n);
 /* A message of the kind for each; NULL after an error. */
 void *reply_messages(
@@ -117,8 +128,10 @@ void reply_place_error(struct reply *r, int error);
 /* NULL without memory. */
 Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 
-/* One function a command, which is the request's; `out` is the message of its
- * result, which is the answer unless it makes another, or an error. */
+/* One function a command. `request` is decoded and valid for this turn; `out`
+ * is an empty message of the command's result, in the arena, and is the answer
+ * unless the function makes another one, or an error. A function that needs
+ * more turns sets `later`, and is called again with the same request. */
 typedef void reply_command(
     struct reply *r, const Forefetch__Request *request, void *out);
 reply_command reply_activity, reply_compact, reply_explain, reply_farm,

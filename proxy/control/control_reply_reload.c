@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* `forefetch reload`: begins a reload, and tells what came of it. */
+/* `forefetch reload`: begins a reload, and tells what came of it. The request
+ * waits until servers that are added listen and those that are removed have
+ * answered their clients, which takes seconds; the ticket tells the daemon
+ * which reload it waits for. */
 #include <stdlib.h>
 
 #include "control/control_reply_private.h"
 
+/* The wait of one request. */
 struct reload_waiting {
 	struct control_work work; /* first */
+	/* The daemon's number of this reload; 0: it was not begun yet. */
 	uint64_t ticket;
 };
 

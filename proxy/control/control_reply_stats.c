@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Replies with counts and measurements: status, stats, and what a flush gave
- * up. */
+/* Replies with counts and measurements: status, stats, and the numbers of what
+ * a flush dropped. */
 #include "base/histogram.h"
 #include "base/metrics.h"
 #include "control/balance.h"
 #include "control/control_reply_private.h"
 #include "control/history.h"
 
+/* The daemon fills in all servers; those that nobody asked for are left out
+ * afterwards. */
 void reply_status(struct reply *r, const Forefetch__Request *request, void *to)
 {
 	Forefetch__Status *out = to;
@@ -27,6 +29,7 @@ void reply_status(struct reply *r, const Forefetch__Request *request, void *to)
 
 /* ---- stats ------------------------------------------------------------ */
 
+/* Three numbers for each bucket that is not empty. */
 static void fill_histogram(
     struct reply *r, const struct histogram *h, Forefetch__CallStats *out)
 {
@@ -68,6 +71,7 @@ static void fill_call(struct reply *r, enum metrics_side side,
 	fill_histogram(r, row->latency, out);
 }
 
+/* Only procedures that were called, of clients first. */
 static void fill_calls(
     struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
 {
@@ -86,6 +90,8 @@ static void fill_calls(
 	}
 }
 
+/* All rows of metrics.def, counters before gauges, also those that are zero:
+ * who reads JSON expects every key each time. */
 static void fill_counters(
     struct reply *r, const struct metrics *m, Forefetch__ServerStats *out)
 {
@@ -104,6 +110,7 @@ static void fill_counters(
 	out->n_gauges = METRICS_GAUGE_COUNT;
 }
 
+/* A share; PERMILLE_UNKNOWN of nothing, which 0 would misstate. */
 static uint32_t permille(uint64_t part, uint64_t whole)
 {
 	if (whole == 0)
@@ -111,6 +118,8 @@ static uint32_t permille(uint64_t part, uint64_t whole)
 	return (uint32_t)((double)part * 1000 / (double)whole + 0.5);
 }
 
+/* What `forefetch stats` explains as accuracy, coverage, timeliness and waste.
+ * Errors count as unused: they cost a call as well. */
 static void fill_prefetch(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStats *out)
 {
@@ -148,6 +157,7 @@ static void fill_day(const struct balance_sums *s, Forefetch__DayStats *out)
 	out->received_bytes = s->received_bytes;
 }
 
+/* Missing where nothing was counted yet. */
 static void fill_balance(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStats *out)
 {
@@ -187,6 +197,7 @@ void reply_stats(struct reply *r, const Forefetch__Request *request, void *to)
 
 /* ---- flush ------------------------------------------------------------ */
 
+/* The gauges of the moment before the flush are what it drops. */
 static void fill_flushed(
     const struct control_server *srv, Forefetch__FlushedServer *out)
 {
@@ -203,6 +214,8 @@ static void fill_flushed(
 	out->data_bytes = metrics_get_gauge(m, METRICS_GAUGE_DATA_LIVE_BYTES);
 }
 
+/* Goes on after a server that failed, since the others can be emptied all the
+ * same. */
 void reply_flush(struct reply *r, const Forefetch__Request *request, void *to)
 {
 	struct reply_servers s = {

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Traces: what the peer does from now on, for forefetch-sim. */
+/* Traces: what the peer does from now on, for forefetch-sim. A client begins
+ * one, takes its bytes again and again and writes them to a file itself;
+ * another one, which may be another program of the user, stops it. */
 #include <errno.h>
 
 #include "control/control_reply_private.h"
 #include "explain/tracer.h"
 
+/* Bytes of a trace in one answer. */
 enum { PART = 512 << 10 };
 
+/* Begins the trace of the connection, and ends the one before. Root traces all
+ * users. */
 static void begin(struct reply *r, const struct control_server *srv)
 {
 	static const struct reply_why whys[] = {
@@ -23,6 +28,7 @@ static void begin(struct reply *r, const struct control_server *srv)
 		reply_errno(r, whys, errno);
 }
 
+/* Why a trace gets nothing more, for programs; empty while it goes on. */
 static const char *why(enum tracer_state state)
 {
 	switch (state) {
@@ -39,6 +45,8 @@ static const char *why(enum tracer_state state)
 	}
 }
 
+/* Takes what was recorded since the last time; after the end, the rest of it
+ * and the reason. */
 static void take(struct reply *r, Forefetch__Traced *out)
 {
 	enum tracer_state state;

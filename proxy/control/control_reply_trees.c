@@ -15,6 +15,7 @@ enum {
 	CLEAR_STEPS = 64,
 };
 
+/* `error` is a negative errno of the predictor or of this folder. */
 void trees_error(struct reply *r, int error)
 {
 	static const struct reply_why whys[] = {
@@ -53,8 +54,9 @@ void trees_drop_blob(struct control_session *s)
 	s->blob_len = 0;
 }
 
-/* Gives out an export in parts: the first request packs it, the next ones take
- * a part each. */
+/* Gives out an export in parts: the first request has it packed into the
+ * session's blob, the next ones take a part each, and the last part frees it.
+ * An offset beyond the end is answered with nothing. */
 static void export(const struct trees *t)
 {
 	struct control_session *s = t->r->session;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Access trees as a file. They are copied, a part in each turn of the loop;
- * then a thread packs the copy.
- */
+/* Access trees as a file. They are copied, a part in each turn of the loop,
+ * since the predictor learns on meanwhile; then a thread packs the copy, which
+ * takes too long for the loop. */
 #include <errno.h>
 #include <stdlib.h>
 
@@ -10,17 +9,22 @@
 #include "control/control_reply_trees_private.h"
 #include "predictor/persist/persist.h"
 
+/* Steps of the copy in a turn: about half a millisecond. */
 enum { EXPORT_STEPS = 64 }; /* in a turn: about half a millisecond */
 
-/* The thread's part of an export. It frees itself if its client has gone. */
+/* The thread's part of an export. While the job is under way it belongs to
+ * nobody else: a client that goes marks it `abandoned`, and it frees itself at
+ * the end. */
 struct packing {
 	struct iopool_job job;
 	struct predictor_snapshot *snapshot;
 	void *data;
 	size_t len;
+	/* Read and written on the loop alone, after `done` was called there. */
 	bool over, abandoned;
 };
 
+/* An export that is under way; the session owns it. */
 struct exporting {
 	struct control_work work;
 	struct predictor_snapshot *snapshot; /* while it is made */
@@ -34,7 +38,8 @@ static void packing_free(struct packing *k)
 	free(k);
 }
 
-/* In a thread. */
+/* Called in a thread of the pool, which alone touches the packing until
+ * packing_on_done() is called on the loop. */
 static void packing_on_run(struct iopool_job *job)
 {
 	struct packing *k = (struct packing *)job;
@@ -83,7 +88,8 @@ static struct exporting *exporting_get(const struct trees *t)
 	return NULL;
 }
 
-/* The copy is complete: have a thread pack it. */
+/* The copy is complete: has a thread pack it, or makes the response an error
+ * where the trees were cleared meanwhile. */
 static void pack(const struct trees *t, struct exporting *e)
 {
 	struct packing *k;

@@ -12,9 +12,12 @@
 #include "control/control_reply_trees_private.h"
 #include "prefetch/prefetch.h"
 
+/* Bounds of an import. */
 enum {
+	/* Bytes of a file, which are in memory until they are unpacked. */
 	IMPORT_MAX = 4 << 20,
-	/* In a turn: about half a millisecond. */
+	/* Steps of adding, and of looking for trees, in a turn: about half a
+	 * millisecond. */
 	IMPORT_STEPS = 64,
 	LIST_STEPS = 256,
 };
@@ -30,10 +33,15 @@ struct unpacking {
 	bool over, abandoned;
 };
 
+/* An import whose last part has come; the session owns it. */
 struct importing {
 	struct control_work work;
-	struct trees_list *list; /* whether the uid has trees; only to import */
-	struct unpacking *unpacking; /* NULL until the list was looked at */
+	/* Being gone through to see whether the uid has trees; NULL for a
+	 * merge, and afterwards. */
+	struct trees_list *list;
+	/* The file in the hands of a thread; NULL until the list was looked
+	 * at. */
+	struct unpacking *unpacking;
 };
 
 static void unpacking_free(struct unpacking *k)
@@ -43,7 +51,8 @@ static void unpacking_free(struct unpacking *k)
 	free(k);
 }
 
-/* In a thread. */
+/* Called in a thread of the pool: unpacks the file and checks all of it, so
+ * that the loop adds only what is well-formed. */
 static void unpacking_on_run(struct iopool_job *job)
 {
 	struct unpacking *k = (struct unpacking *)job;
@@ -75,7 +84,8 @@ static void importing_free(struct control_work *w)
 	free(m);
 }
 
-/* The part that the request brings. */
+/* Appends the part that the request brings. An offset other than the bytes that
+ * are there means that the client has lost its place. 0 or -errno. */
 static int take(const struct trees *t)
 {
 	struct control_session *s = t->r->session;
@@ -119,7 +129,8 @@ static int unpack(const struct trees *t, struct importing *m)
 	return 0;
 }
 
-/* Where trees would be added to others that the uid has, it is to say so. */
+/* An import into trees that are there would mix the two without asking, so it
+ * is refused: the user has to say merge. */
 static int look(const struct trees *t, struct importing *m)
 {
 	struct predictor_tree none;
@@ -137,6 +148,7 @@ static int look(const struct trees *t, struct importing *m)
 	return unpack(t, m);
 }
 
+/* Adds a part of the file, once it is unpacked. 0 or -errno. */
 static int add(const struct trees *t, struct importing *m)
 {
 	struct unpacking *k = m->unpacking;
@@ -152,7 +164,8 @@ static int add(const struct trees *t, struct importing *m)
 	return predictor_import_error(k->import);
 }
 
-/* The last part of the file came. */
+/* The last part of the file came: begins with the list for an import, with the
+ * thread for a merge. */
 static int begin(const struct trees *t, struct importing *m, bool merge)
 {
 	int rc = take(t);
@@ -165,6 +178,8 @@ static int begin(const struct trees *t, struct importing *m, bool merge)
 	return m->list ? look(t, m) : -ENOMEM;
 }
 
+/* Does as much of the import as fits in this turn: 0, or -errno, after which
+ * nothing more is done. */
 static int go_on(const struct trees *t, bool merge)
 {
 	bool begun;
@@ -184,6 +199,7 @@ static int go_on(const struct trees *t, bool merge)
 	return m->list ? look(t, m) : add(t, m);
 }
 
+/* Reports an error once, and gives the memory of the file back. */
 void trees_import(const struct trees *t, bool merge)
 {
 	int rc;

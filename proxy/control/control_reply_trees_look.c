@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Access trees, listed and shown. First the trees or the lines are collected,
- * then their names are looked up; a part of that in each turn of the loop.
- */
+/* Access trees, listed and shown. First the trees or the lines are collected,
+ * then the names of their objects are looked up in the cache of names; a part
+ * of that in each turn of the loop. Trees hold keys of file handles only, so a
+ * name is known as long as the cache has it. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,11 +13,17 @@
 #include "control/control_reply_trees_private.h"
 #include "explain/objnames.h"
 
+/* Bounds of one answer. */
 enum {
+	/* Trees in a list, those used last. */
 	LIST_MAX = 1000,
-	SHOW_MAX = 512 << 10, /* bytes of a tree, as text */
-	LINES_MAX = 16384,    /* of one tree */
-	TEXT_MAX = 2048,      /* bytes: indentation and name, escaped */
+	/* Bytes of a tree as text; more is cut off, and the answer says so. */
+	SHOW_MAX = 512 << 10,
+	/* Lines of one tree. */
+	LINES_MAX = 16384,
+	/* Bytes of one line: indentation and name, escaped. */
+	TEXT_MAX = 2048,
+	/* Columns; deeper lines are not indented further. */
 	INDENT_MAX = 64,
 	/* Steps of one part, which take about half a millisecond. */
 	LIST_STEPS = 256,
@@ -25,11 +31,16 @@ enum {
 	NAMES_STEPS = 1024,
 };
 
+/* A listing that is under way; the session owns it, and all that it points
+ * to. */
 struct trees_look_entry {
 	struct control_work work;
-	struct trees_list *list;      /* either this */
-	struct trees_show *show;      /* or this */
+	/* For `list`; NULL for `show`. */
+	struct trees_list *list;
+	/* For `show`; NULL for `list`. */
+	struct trees_show *show;
 	struct predictor_tree *found; /* the list, once it is complete */
+	/* Elements of `found`, of `total` trees that there are. */
 	size_t shown;
 	ssize_t total;
 	struct objnames *names; /* NULL while the above is collected */
@@ -88,6 +99,7 @@ static bool list_found(const struct trees *t, struct trees_look_entry *k)
 	return true;
 }
 
+/* A tree that belongs to nobody has the uid UID_NOBODY in the message. */
 static void fill_tree(struct reply *r, const struct predictor_tree *t,
     const char *name, Forefetch__Tree *msg)
 {
@@ -145,7 +157,9 @@ static bool show_found(const struct trees *t, struct trees_look_entry *k)
 	return true;
 }
 
-/* Each object has one line, whatever it is called. */
+/* One line of text: an object of a tree, by its name or, where that is not
+ * known, by its key in hexadecimal. Control characters are escaped, so that
+ * each object has one line, whatever it is called. Returns its length. */
 static size_t put_line(
     char text[TEXT_MAX], const struct predictor_line *line, const char *name)
 {
@@ -167,6 +181,8 @@ static size_t put_line(
 	return n;
 }
 
+/* Names are followed by nothing but their line, so that a program can read
+ * it. */
 static void show_answer(const struct trees *t, const struct trees_look_entry *k)
 {
 	struct arena *a = &t->r->arena;
@@ -199,7 +215,8 @@ static void show_answer(const struct trees *t, const struct trees_look_entry *k)
 
 /* ---- both ------------------------------------------------------------- */
 
-/* One part of it; in the last turn, the answer. */
+/* Does one part of the work; in the last turn, the answer. The user is the peer
+ * also for names: what the peer may not see has none. */
 static void look(const struct trees *t, bool show)
 {
 	struct trees_look_entry *k = look_get(t, show);

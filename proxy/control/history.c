@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A ring of samples, each the difference of two readings of the metrics. */
+/* The last hour of one server: a ring of samples, each the difference of two
+ * readings of the metrics, and the estimate of how much time clients were
+ * spared. A timer takes the samples; between two of them, history_get_totals()
+ * counts what came since, so that `forefetch stats` shows no old sums. */
 #include <assert.h>
 #include <stdlib.h>
 #include <time.h>
@@ -11,24 +14,32 @@
 #include "base/metrics.h"
 #include "control/history.h"
 
+/* One a server. Counts are of this run of the daemon. */
 struct history {
 	history_measure measure;
 	void *ctx;
 	struct event *timer;
 	uint64_t
-	    wait_us;     /* of a call that was passed on; UINT64_MAX: no idea */
-	uint64_t spared; /* round trips that saved_us sums up */
-	uint64_t calls;  /* calls of clients that added_us sums up */
-	uint64_t saved_us, added_us; /* since it was made */
+	    wait_us; /* of a call that was passed on; UINT64_MAX: no idea */
+	/* The count of round trips that saved_us sums up. */
+	uint64_t spared;
+	/* The count of calls of clients that added_us sums up. */
+	uint64_t calls;
+	/* Microseconds, since the history was made. */
+	uint64_t saved_us, added_us;
 	/* The same until the last sample. */
 	uint64_t saved_before_us, added_before_us;
-	struct history_sample total; /* until the last sample */
+	/* All counts until the last sample, not differences. */
+	struct history_sample total;
 	size_t first, n;
 	struct history_sample ring[HISTORY_SAMPLES];
+	/* The day that saved_today_us is of, as local_day() numbers it. */
 	int day;
 	uint64_t saved_today_us;
 };
 
+/* Adds the calls of both sides. Bytes that were fetched ahead are in the
+ * replies of the server too, and are taken off there. */
 static void total_calls(const struct metrics *m, struct history_sample *t)
 {
 	struct metrics_row row;
@@ -50,7 +61,7 @@ static void total_calls(const struct metrics *m, struct history_sample *t)
 	t->demand_bytes = received > ahead ? received - ahead : 0;
 }
 
-/* Everything since the start. */
+/* All counts since the start, as a sample whose values are not differences. */
 static struct history_sample totals(const struct metrics *m)
 {
 	struct history_sample t = {
@@ -77,11 +88,13 @@ static uint64_t gauge(const struct metrics *m, enum metrics_gauge g)
 	return metrics_get_gauge(m, g);
 }
 
+/* A difference, never below 0. */
 static uint64_t since(uint64_t now, uint64_t then)
 {
 	return now > then ? now - then : 0;
 }
 
+/* The sample between two readings, with the gauges as they are now. */
 static void sample_fill(struct history_sample *s, const struct metrics *m,
     const struct history_sample *now, const struct history_sample *then)
 {
@@ -150,6 +163,7 @@ static void count_spared(struct history *h, const struct metrics *m,
 	h->calls = calls;
 }
 
+/* Overwrites the oldest sample once the ring is full. */
 void history_take(struct history *h, uint64_t now_us)
 {
 	const struct metrics *m = h->measure(h->ctx);
@@ -175,7 +189,8 @@ void history_take(struct history *h, uint64_t now_us)
 	h->total = now;
 }
 
-/* The first call reads the time zone from the disk: history_new() makes it. */
+/* A number that differs from day to day. The first call of localtime_r(3) reads
+ * the time zone from the disk; history_new() makes it, before the loop runs. */
 static int local_day(void)
 {
 	time_t now = time(NULL);
@@ -191,6 +206,8 @@ void history_begin_day(struct history *h, int day)
 	h->day = day;
 }
 
+/* Counts what was spared since the last sample; the next sample gets it,
+ * too. */
 void history_get_totals(struct history *h, struct history_totals *out)
 {
 	const struct metrics *m = h->measure(h->ctx);

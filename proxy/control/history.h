@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Records a server's last hour: one sample every ten seconds. It is for those
- * who look (the page, `forefetch top`); nothing in the daemon acts on it.
- */
+/* Records a server's last hour: one sample every ten seconds. It is for those
+ * who look (the page, `forefetch top`, stats and the balance); nothing in the
+ * daemon acts on it. All functions are for the loop's thread. */
 #ifndef FOREFETCH_HISTORY_H
 #define FOREFETCH_HISTORY_H
 
@@ -15,9 +14,11 @@ struct metrics;
 
 struct history;
 
+/* Times are in microseconds. */
 enum {
 	HISTORY_STEP_US = 10000000,
-	HISTORY_SAMPLES = 360, /* an hour; about 60 KiB a server */
+	/* An hour; about 60 KiB a server. */
+	HISTORY_SAMPLES = 360,
 	/* The time that a call takes longer because it comes to this daemon
 	 * first, whoever answers it: 26 us in the median of bench/loopback, and
 	 * more where the machine is busy. */
@@ -69,16 +70,20 @@ struct history_sample {
 	bool up;
 };
 
-/* Returns the metrics of what `ctx` is, with gauges as they are now. */
+/* Returns the metrics of what `ctx` is, with gauges as they are now. The
+ * history keeps no pointer to them. */
 typedef const struct metrics *(*history_measure)(void *ctx);
 
-/* Takes a sample every HISTORY_STEP_US. NULL and errno without memory. */
+/* Takes a sample every HISTORY_STEP_US, by a timer of `base`. `ctx` outlives
+ * it. NULL and errno without memory. */
 struct history *history_new(
     struct event_base *base, history_measure measure, void *ctx);
 void history_free(struct history *h); /* NULL is allowed */
 
+/* How many samples there are, at most HISTORY_SAMPLES. */
 size_t history_count(const struct history *h);
-/* The i-th of history_count(), the oldest first. */
+/* The i-th of history_count(), the oldest first; valid until the next
+ * sample. */
 const struct history_sample *history_at(const struct history *h, size_t i);
 
 /* Since it was made, and until now; each never less than before. */
@@ -89,6 +94,7 @@ struct history_totals {
 	uint64_t returned_bytes; /* to clients, in replies */
 	uint64_t received_bytes; /* from the server */
 };
+/* Fills in the totals as of now. */
 void history_get_totals(struct history *h, struct history_totals *out);
 
 /* The sum of all samples' saved_us, since it was made and until now; never less

@@ -15,6 +15,8 @@
 #define CONTROL_VERSION       3
 #define CONTROL_VERSION_HINTS 1 /* the oldest that may still give hints */
 
+/* Bounds of both sides, so that neither needs memory that the other chooses.
+ * The first two count bytes of a message without its length. */
 #define CONTROL_REQUEST_MAX  (64U << 10) /* bytes, without the length */
 #define CONTROL_RESPONSE_MAX (1U << 20)  /* bytes, without the length */
 #define CONTROL_PATH_MAX     4096        /* of each path, with the final NUL */
