@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The daemon: whether it runs and is of this release, its unit, its
- * configuration, its log and its farm. */
+/* The checks of the daemon: whether it runs and is of this release, its unit,
+ * its configuration, its log and its farm. doctor.c has asked it for its status
+ * before, which stands in the doctor_env; the checks here judge that, and ask
+ * systemd and the journal, which may hang, so each runs as a job of its own. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@ const struct doctor_row doctor_daemon_rows[] = {
     {NULL, NULL},
 };
 
+/* The name of the unit, and of the program in remedies. */
 static const char unit[] = "forefetchd";
 
 const char *doctor_text(const ProtobufCBinaryData *b, char *buf, size_t size)
@@ -32,7 +35,8 @@ const char *doctor_text(const ProtobufCBinaryData *b, char *buf, size_t size)
 	return buf;
 }
 
-/* It answered, and does not take the question. */
+/* The daemon answered, and does not take the question: its release differs from
+ * this one's so much that the protocol has another version. */
 static void report_refusal(const char *refusal, struct findings *out)
 {
 	findings_add(out, FINDING_FAIL, "forefetchd",
@@ -44,6 +48,8 @@ static void report_refusal(const char *refusal, struct findings *out)
 	    unit);
 }
 
+/* The daemon did not answer. The errno tells what a user can do: start it,
+ * become root, or look why it hangs. */
 static void report_away(const struct doctor_env *env, struct findings *out)
 {
 	switch (env->error) {
@@ -80,6 +86,8 @@ static void report_away(const struct doctor_env *env, struct findings *out)
 	}
 }
 
+/* A daemon of another version than this program is mostly one that was not
+ * restarted after an upgrade: it works, and lacks what the upgrade mended. */
 void doctor_check_running(const struct doctor_env *env, struct findings *out)
 {
 	const Forefetch__Status *st = env->st;
@@ -120,7 +128,8 @@ void doctor_check_running(const struct doctor_env *env, struct findings *out)
 	}
 }
 
-/* The value of a line NAME=VALUE. */
+/* The value of a line NAME=VALUE of `systemctl show`; "" where there is none.
+ * Returns `buf`. */
 static const char *property(
     const char *text, const char *name, char *buf, size_t size)
 {
@@ -138,6 +147,10 @@ static const char *property(
 	return buf;
 }
 
+/* What systemd says of the unit. One that was started again is a warning
+ * although it runs now: each crash made all mounts wait. Where a daemon answers
+ * and the unit is not active, somebody started it by hand, which is no
+ * mistake. */
 static void report_unit(
     const struct doctor_env *env, const char *text, struct findings *out)
 {
@@ -173,6 +186,8 @@ static void report_unit(
 	}
 }
 
+/* Asks for the properties by name, whose output is made for programs
+ * (systemctl(1), show). */
 void doctor_check_unit(const struct doctor_env *env, struct findings *out)
 {
 	static const char *const argv[] = {"systemctl", "show", unit, "-p",
@@ -204,7 +219,8 @@ void doctor_check_unit(const struct doctor_env *env, struct findings *out)
 	}
 }
 
-/* The daemon's program: beside this one, or where packages put it. */
+/* Finds the daemon's program: beside this one, as in a build folder, or where
+ * packages put it. False where it is in none of these places. */
 static bool find_daemon(char *buf, size_t size)
 {
 	static const char *const places[] = {
@@ -241,7 +257,9 @@ static void report_config(const char *error, struct findings *out)
 	    "forefetch.conf(5) what is allowed), then forefetch reload");
 }
 
-/* forefetchd -t also tries directories, which are not for every user. */
+/* Checks the configuration without the daemon's program: forefetchd -t also
+ * tries the directories that it names, which only root and the daemon's user
+ * may do. */
 static void check_syntax(const char *file, struct findings *out)
 {
 	const struct config_source source = {.file = file,
@@ -260,7 +278,8 @@ static void check_syntax(const char *file, struct findings *out)
 	config_free(c);
 }
 
-/* The error stands behind them. */
+/* The text behind the lines of warnings that forefetchd -t prints first; the
+ * error stands there. */
 static char *skip_warnings(char *text)
 {
 	static const char mark[] = "forefetchd: warning: ";
@@ -272,6 +291,10 @@ static char *skip_warnings(char *text)
 	return text;
 }
 
+/* The daemon's own check of the file that it uses, or of the default one. A
+ * machine without a file is in order, as `forefetch mount` writes sections of
+ * its own. Root without a daemon has loaded the configuration already
+ * (doctor.c), so its error is taken from there. */
 void doctor_check_config(const struct doctor_env *env, struct findings *out)
 {
 	char file[DOCTOR_TEXT] = "/etc/forefetch.conf", program[600];
@@ -311,6 +334,10 @@ void doctor_check_config(const struct doctor_env *env, struct findings *out)
 	report_config(error, out);
 }
 
+/* Counts the daemon's warnings of the last hour and shows the last one: it
+ * often names the cause of all that fails below. Users outside of the group
+ * systemd-journal see only their own messages, so for them no line proves
+ * nothing. */
 void doctor_check_log(const struct doctor_env *env, struct findings *out)
 {
 	static const char *const argv[] = {"journalctl", "-q", "-u", unit, "-p",
@@ -349,7 +376,8 @@ void doctor_check_log(const struct doctor_env *env, struct findings *out)
 	findings_remedy(out, "journalctl -u %s -p warning", unit);
 }
 
-/* Everything goes on without its engine, so that nothing of this fails. */
+/* The farm is not in order. Everything goes on without its engine, so that this
+ * is a warning at most. */
 static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 {
 	char why[DOCTOR_TEXT], word[CTL_TEXT_MAX];
@@ -375,6 +403,8 @@ static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 		    "password_file in [farm], and the engine's log");
 }
 
+/* Values from the engine, of all servers, that did not open since the daemon
+ * started. */
 static uint64_t bad_values(const Forefetch__Status *st)
 {
 	uint64_t bad = 0;
@@ -385,6 +415,8 @@ static uint64_t bad_values(const Forefetch__Status *st)
 	return bad;
 }
 
+/* Nothing is said where there is no farm. Bad values are reported beside the
+ * state: an engine that is up may hold what somebody else has written. */
 void doctor_check_farm(const struct doctor_env *env, struct findings *out)
 {
 	const Forefetch__FarmStatus *farm = env->st ? env->st->farm : NULL;

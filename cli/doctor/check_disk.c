@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The disk of the cache: what it is, whose, how full and how fast. */
+/* The checks of the disk of the cache: what it is, whose, how full and how
+ * fast. The trial writes 8 MiB to a file without a name, so nothing is left
+ * behind, whatever happens to this process. */
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/magic.h>
@@ -15,15 +17,23 @@
 #include "ask/ask.h"
 #include "doctor/doctor_private.h"
 
+/* Bounds of the trial and of the verdict. */
 enum {
+	/* Bytes that are written and read: enough to see a slow disk, and
+	 * within a second on most. */
 	TRIAL_BYTES = 8 << 20,
+	/* Bytes of one write(2). */
 	PART_BYTES = 64 << 10,
+	/* Free bytes below which the disk counts as full. */
 	FULL_BYTES = 16 << 20,
-	SLOW_BYTES = 8 << 20, /* a second */
+	/* Bytes a second: below that, many links are faster than the disk. */
+	SLOW_BYTES = 8 << 20,
 };
 
+/* Of statfs(2); linux/magic.h has the others. */
 #define XFS_MAGIC 0x58465342
 
+/* Names of file systems by statfs(2)'s f_type, for the line about the cache. */
 static const struct {
 	long magic;
 	const char *name;
@@ -37,6 +47,9 @@ static const struct {
     {OVERLAYFS_SUPER_MAGIC, "overlay"},
 };
 
+/* A cache on NFS would wait for one server in order to answer for another, and
+ * its segments are mapped into memory, which NFS does not keep coherent. One in
+ * memory works, and is lost with a restart of the machine. */
 static void check_type(
     const char *dir, const struct statfs *fs, struct findings *out)
 {
@@ -60,7 +73,8 @@ static void check_type(
 	}
 }
 
-/* Sums up what the daemon's caches of all servers have, and may have. */
+/* Sums up the bytes that the daemon's caches of all servers have, and may have;
+ * 0 where the daemon does not say. */
 static void cache_bytes(
     const struct doctor_env *env, uint64_t *used, uint64_t *limit)
 {
@@ -73,6 +87,8 @@ static void cache_bytes(
 	}
 }
 
+/* Warns before the disk is full: the caches grow up to their limit, and when
+ * they cannot, the programs beside them cannot write either. */
 static void check_room(
     const struct doctor_env *env, const struct statfs *fs, struct findings *out)
 {
@@ -100,6 +116,8 @@ static void check_room(
 	}
 }
 
+/* Whoever may write to the directory may give other users any data, so it is to
+ * be the daemon's alone. The daemon's user is that of its process. */
 static void check_owner(
     const struct doctor_env *env, const char *dir, struct findings *out)
 {
@@ -123,7 +141,10 @@ static void check_owner(
 	}
 }
 
-/* Write and read a file without a name: 0 or an errno, and what each took. */
+/* Writes and reads a file without a name (O_TMPFILE, open(2)): 0 or an errno,
+ * and how long each took, in microseconds. The bytes are no zeros, which a file
+ * system might not store, and are dropped from the page cache before they are
+ * read. */
 static int try_disk(const char *dir, uint64_t *write_us, uint64_t *read_us)
 {
 	static char part[PART_BYTES];
@@ -151,6 +172,8 @@ static int try_disk(const char *dir, uint64_t *write_us, uint64_t *read_us)
 	return err;
 }
 
+/* A disk that fails in the trial fails the cache too, and is reported before
+ * anybody loses time with it. */
 static void check_speed(const char *dir, struct findings *out)
 {
 	char w[CTL_TEXT_MAX], r[CTL_TEXT_MAX];
@@ -184,6 +207,8 @@ static void check_speed(const char *dir, struct findings *out)
 		    "cache_dir to another one");
 }
 
+/* What the daemon itself says: it may have given the disk up before this
+ * process came. */
 static void check_daemon(const struct doctor_env *env, struct findings *out)
 {
 	char text[DOCTOR_TEXT], name[DOCTOR_TEXT];
@@ -203,6 +228,8 @@ static void check_daemon(const struct doctor_env *env, struct findings *out)
 	}
 }
 
+/* The directory is that of the running daemon, or of the configuration, or the
+ * default one. Where another user may not look, root can. */
 void doctor_check_disk(const struct doctor_env *env, struct findings *out)
 {
 	char dir[DOCTOR_TEXT] = "/var/cache/forefetch";

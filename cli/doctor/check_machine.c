@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* This machine: its memory and its clock. */
+/* The checks of this machine: its memory and its clock; and the table of all
+ * checks that are about no server and no mount. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "ctl/ctl_text.h"
 #include "doctor/doctor_private.h"
 
+/* Bytes: with less available memory, the kernel takes pages from programs. */
 enum { SHORT_MEMORY = 64 << 20 };
 
 const struct doctor_row doctor_machine_rows[] = {
@@ -18,7 +20,8 @@ const struct doctor_row doctor_machine_rows[] = {
     {NULL, NULL},
 };
 
-/* Of a file of /proc with lines "NAME:  N kB"; 0 where it is not there. */
+/* Bytes, of a file of /proc with lines "NAME: N kB" (proc(5)); 0 where it is
+ * not there. */
 static uint64_t read_kb(const char *file, const char *name)
 {
 	FILE *in = fopen(file, "re");
@@ -34,6 +37,8 @@ static uint64_t read_kb(const char *file, const char *name)
 	return kb << 10;
 }
 
+/* MemAvailable is what programs can get without swapping; the daemon's own
+ * share is shown beside it, as one of those who take it. */
 void doctor_check_memory(const struct doctor_env *env, struct findings *out)
 {
 	uint64_t avail = read_kb("/proc/meminfo", "MemAvailable"), has = 0;
@@ -51,6 +56,8 @@ void doctor_check_memory(const struct doctor_env *env, struct findings *out)
 		    out, "lower memory_size, or end the programs that take it");
 }
 
+/* Whether the kernel says that something keeps its clock (adjtimex(2)). The
+ * clock is compared with each server's in check_server.c. */
 void doctor_check_clock(const struct doctor_env *env, struct findings *out)
 {
 	struct timex tx = {.modes = 0};

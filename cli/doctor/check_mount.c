@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Mounts through the daemon: the options that the kernel has in force, whether
- * they answer, and the lines of fstab. */
+/* The checks of mounts through the daemon: the options that the kernel has in
+ * force, whether they answer, and the lines of fstab. Which mounts these are,
+ * doctor_find_mounts() finds before any check runs, from mountinfo, which the
+ * kernel gives without asking a server. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -23,6 +25,8 @@
 #include "ask/ask.h"
 #include "doctor/doctor_private.h"
 
+/* LEAST_SIZE is bytes of a READ or WRITE, ANSWER_US what a mount may take to
+ * answer, LINE_BYTES the longest line of fstab. */
 enum {
 	LEAST_SIZE = 32 << 10,
 	ANSWER_US = 4000000,
@@ -31,7 +35,8 @@ enum {
 
 /* ---- finding them ------------------------------------------------------ */
 
-/* The value of an option, or "" for one without; NULL: it is not there. */
+/* The value of an option in `buf`, "" for one without; NULL if the option is
+ * not there, and `buf` is as it was then. */
 static const char *option(
     const struct doctor_mount *m, const char *name, char *buf, size_t size)
 {
@@ -44,12 +49,16 @@ static const char *option(
 	return buf;
 }
 
+/* Whether the option is in force, with a value or without. */
 static bool has(const struct doctor_mount *m, const char *name)
 {
 	return mnt_optstr_get_option(m->options, name, NULL, NULL) == 0;
 }
 
-/* False where it is none that is looked for. */
+/* Fills in a mount. False where it is none that is looked for: not NFS, or
+ * neither from a listener of the daemon nor apparently so. Without a daemon to
+ * ask, a mount from this machine at a port that is not NFS's usual one is taken
+ * for one of ours, so that a stopped daemon's mounts are found. */
 static bool fill(
     const struct doctor_env *env, struct libmnt_fs *fs, struct doctor_mount *m)
 {
@@ -97,6 +106,8 @@ void doctor_find_mounts(struct doctor_env *env, const char *mountinfo)
 
 /* ---- looking at them --------------------------------------------------- */
 
+/* A small rsize or wsize costs a round trip for each piece of a file; somebody
+ * has set it, as the kernel takes what the server offers. */
 static void check_size(
     const struct doctor_mount *m, const char *name, struct findings *out)
 {
@@ -117,6 +128,8 @@ static void check_size(
 	    name);
 }
 
+/* Options that are right for every mount of a server, whoever serves it
+ * (nfs(5)). */
 static void check_safety(const struct doctor_mount *m, struct findings *out)
 {
 	if (!has(m, "hard")) {
@@ -133,7 +146,10 @@ static void check_safety(const struct doctor_mount *m, struct findings *out)
 	}
 }
 
-/* Options that a mount through the daemon should have. */
+/* Options that a mount through the daemon should have; one line where all are
+ * right. With vers=4 the kernel speaks a protocol that the daemon does not
+ * have, with locks it waits for a lock manager that the daemon has not
+ * either. */
 static void check_options(const struct doctor_mount *m, struct findings *out)
 {
 	char value[64], server[64];
@@ -169,7 +185,8 @@ static void check_options(const struct doctor_mount *m, struct findings *out)
 		    option(m, "wsize", server, sizeof(server)) ? server : "?");
 }
 
-/* Uses the mount as a program would: 0, or the errno that it would meet. */
+/* Uses the mount as a program would: 0, or the errno that a program would meet.
+ * Runs in a process of its own, which may hang for ever. */
 static int use_mount(const char *dir)
 {
 	struct statfs fs;
@@ -191,7 +208,9 @@ static int use_mount(const char *dir)
 	return err == ENOENT ? ESTALE : err == EACCES ? 0 : err;
 }
 
-/* The same, or ETIMEDOUT. */
+/* The same with a limit of ANSWER_US: ETIMEDOUT after that. The process that
+ * hangs is killed, and ends when the kernel lets it; it is nobody's child
+ * then. */
 static int ask_mount(const char *dir)
 {
 	const struct timespec rest = {.tv_nsec = 5000000};
@@ -211,6 +230,8 @@ static int ask_mount(const char *dir)
 	return pid > 0 ? ETIMEDOUT : errno;
 }
 
+/* `daemon` is whether the daemon answered, which decides what the user has to
+ * start to have the mount go on. */
 static void report_answer(
     const struct doctor_mount *m, bool daemon, int err, struct findings *out)
 {
@@ -246,6 +267,7 @@ static void report_answer(
 	}
 }
 
+/* Where it comes from, how it is mounted, whether it works. */
 void doctor_check_mount(const struct doctor_env *env,
     const struct doctor_mount *m, struct findings *out)
 {
@@ -270,6 +292,9 @@ void doctor_check_mount(const struct doctor_env *env,
 
 /* ---- fstab ------------------------------------------------------------- */
 
+/* Judges a line of fstab, of type forefetch, or of type nfs from this machine
+ * with a port. Without _netdev, systemd mounts it before there is a network,
+ * and the boot waits (systemd.mount(5)). */
 static void check_line(const struct mntent *e, struct findings *out)
 {
 	bool net = hasmntopt(e, "_netdev") ||
@@ -306,6 +331,7 @@ static void check_line(const struct mntent *e, struct findings *out)
 	    out, "write it as type forefetch, SERVER:/PATH, with _netdev");
 }
 
+/* No file is no mistake: nothing is mounted at boot then. */
 void doctor_check_fstab(const struct doctor_env *env, struct findings *out)
 {
 	FILE *in = setmntent("/etc/fstab", "re");

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server: what the daemon says of it, what it says itself, and whether both
- * give the same bytes. */
+/*
+ * The checks of a server: what the daemon says of it, what the server itself
+ * says when it is asked directly, and whether both give the same bytes. The
+ * three together tell whether the fault is in the server, in the network, or in
+ * the daemon. For a server that the daemon does not know, only the second is
+ * done.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,10 +17,13 @@
 #include "doctor/doctor_private.h"
 #include "doctor/probe_report.h"
 
+/* The first port that every user may listen at (ip(7)). */
 enum { PRIVILEGED = 1024 };
 
 /* ---- what the daemon says ---------------------------------------------- */
 
+/* What the daemon knows of its connection. An idle one was not needed lately,
+ * which is in order. */
 static void check_state(
     const Forefetch__ServerStatus *srv, struct findings *out)
 {
@@ -45,6 +53,9 @@ static void check_state(
 		    doctor_text(&srv->rpcbind_error, why, sizeof(why)));
 }
 
+/* Reasons for which nothing, or little, is fetched ahead. All of them are
+ * wishes of somebody, but a user who finds everything slow may not know of
+ * them. */
 static void check_prefetch(
     const Forefetch__ServerStatus *srv, struct findings *out)
 {
@@ -72,7 +83,9 @@ static void check_prefetch(
 	}
 }
 
-/* The [export] sections, where they do not do what they say. */
+/* The [export] sections, where they do not do what they say: policies go by
+ * file systems, and two sections may turn out to be about the same one, or
+ * about none. */
 static void check_sections(
     const Forefetch__ServerStatus *srv, struct findings *out)
 {
@@ -104,6 +117,7 @@ static void check_sections(
 	}
 }
 
+/* The port of "127.0.0.1:289", "[::1]:289"; 0: there is none. */
 static unsigned port_of(const char *listen)
 {
 	const char *colon = strrchr(listen, ':');
@@ -111,6 +125,9 @@ static unsigned port_of(const char *listen)
 	return colon ? (unsigned)strtoul(colon + 1, NULL, 10) : 0;
 }
 
+/* A port that any user may listen at is a danger while the daemon is stopped:
+ * the mounts stay, and send whoever answers there their calls, with the
+ * contents of files. */
 static void check_listen(
     const Forefetch__ServerStatus *srv, struct findings *out)
 {
@@ -130,7 +147,9 @@ static void check_listen(
 
 /* ---- what the listener says -------------------------------------------- */
 
-/* "127.0.0.1:289" as a target; a wildcard is this machine. */
+/* Makes "127.0.0.1:289" or "[::1]:289" a target for probes, with the host in
+ * `host`. A wildcard address means this machine. False where there is no
+ * port. */
 static bool split_listen(
     const char *listen, char *host, size_t size, struct probe_target *t)
 {
@@ -154,7 +173,9 @@ static bool split_listen(
 	return true;
 }
 
-/* The file that was read at the server, read again through the daemon. */
+/* Reads through the daemon the file that was read at the server, and compares
+ * the bytes. That they differ proves a fault only if nobody writes there, so
+ * this warns, and asks for another try. */
 static void compare_read(const struct probe_facts *direct,
     const struct probe_facts *proxy, struct findings *out)
 {
@@ -192,14 +213,17 @@ static void compare_read(const struct probe_facts *direct,
 	ask_close(a);
 }
 
+/* The daemon refuses ports above 1023, from which only this process can
+ * come. */
 static void skip_listener(const char *listen, struct findings *out)
 {
 	findings_add(out, FINDING_SKIP, "listener",
 	    "%s serves ports below 1024 only: root may look", listen);
 }
 
-/* The daemon's log has a warning for every attempt from a port above 1023, and
- * that would be the next thing to look at. False where nobody says. */
+/* Whether the section of the server has `secure`, by the configuration: then
+ * the daemon would refuse this user's connection and log a warning, which would
+ * be the next thing that doctor finds. False where the file cannot be read. */
 static bool refuses_users(const Forefetch__ServerStatus *srv)
 {
 	const struct config_source source = {
@@ -216,6 +240,8 @@ static bool refuses_users(const Forefetch__ServerStatus *srv)
 	return secure;
 }
 
+/* `proxy` has the facts of the listener, `direct` those of the server. A
+ * refusal that a port below 1024 would have spared is no fault. */
 static void report_listener(const struct probe_target *t,
     const struct probe_facts *proxy, const struct probe_facts *direct,
     const char *listen, struct findings *out)
@@ -238,6 +264,9 @@ static void report_listener(const struct probe_target *t,
 	}
 }
 
+/* Probes the daemon's first listener as it would any server. Without a handle
+ * from the server itself, its exports are not asked for: an answer that needs
+ * the server would only be waited for. */
 static void check_listener(const Forefetch__ServerStatus *srv, const char *path,
     const struct probe_facts *direct, struct findings *out)
 {
@@ -329,6 +358,7 @@ void doctor_check_configured(
 	probe_facts_free(probe_server(&t, out));
 }
 
+/* `host` is "host" or "host:/path", as a user typed it. */
 void doctor_check_host(const char *host, struct findings *out)
 {
 	char name[256];

@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch doctor: everything that may keep a mount from working, looked at.
+/*
+ * forefetch doctor looks at everything that may keep a mount from working, and
+ * says of each how it is and what to do. First it asks the daemon, or where
+ * that does not answer loads the configuration, and finds the mounts; from that
+ * it plans jobs, which run side by side (jobs.c), each in a process of its own,
+ * so that a mount that hangs costs only its own line. Then it prints what they
+ * found, in the order of the plan.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -16,16 +22,25 @@
 #include "doctor/jobs.h"
 #include "text/json.h"
 
+/* Limits of the whole. */
 enum {
-	DAEMON_S = 4, /* what the daemon may take to answer */
+	/* Seconds that the daemon may take to answer. */
+	DAEMON_S = 4,
+	/* Microseconds for all jobs together, so that with the daemon's seconds
+	 * the help's "half a minute" is true. */
 	LIMIT_US = 24000000,
+	/* Bytes of a heading, such as "mount /home/anna". */
 	GROUP_MAX = 300,
-	/* Jobs beside those of servers and mounts: the rows, a host. */
+	/* Jobs that are kept for the rows of the tables and one host, when
+	 * those of servers and mounts are planned. */
 	ROWS_MAX = 16,
 };
 
 /* ---- the daemon -------------------------------------------------------- */
 
+/* Asks for the status with a limit shorter than that of other commands: 0, or
+ * an errno. ctl_call() is not used, as it prints what went wrong, which is a
+ * finding here. */
 static int ask_daemon(const char *path, Forefetch__Response **res)
 {
 	const struct timeval limit = {.tv_sec = DAEMON_S};
@@ -41,6 +56,8 @@ static int ask_daemon(const char *path, Forefetch__Response **res)
 	return -err;
 }
 
+/* Fills in env->st, or else why there is none. `*res` is to be freed, and lives
+ * as long as `env`. */
 static void ask(struct doctor_env *env, Forefetch__Response **res)
 {
 	*res = NULL;
@@ -57,12 +74,16 @@ static void ask(struct doctor_env *env, Forefetch__Response **res)
 
 /* ---- the jobs ---------------------------------------------------------- */
 
+/* The jobs, in the order in which they are printed; those of one group stand
+ * together, under one heading. */
 struct doctor_plan {
 	struct doctor_job jobs[JOBS_MAX];
 	char groups[JOBS_MAX][GROUP_MAX];
 	size_t count;
 };
 
+/* The functions run_…() are what jobs call, in a process of their own; `arg` is
+ * what plan() was given. */
 static void run_row(const void *env, const void *arg, struct findings *out)
 {
 	const struct doctor_row *row = arg;
@@ -93,7 +114,8 @@ static void run_host(const void *env, const void *arg, struct findings *out)
 	doctor_check_host(arg, out);
 }
 
-/* Leaves out jobs that there is no room for; there is room for all rows. */
+/* Adds a job under the heading "KIND NAME". Leaves out jobs that there is no
+ * room for; there is room for all rows, since plan_…() keep ROWS_MAX free. */
 static void plan(struct doctor_plan *p, const char *kind, const char *name,
     void (*run)(const void *, const void *, struct findings *), const void *arg)
 {
@@ -108,6 +130,8 @@ static void plan(struct doctor_plan *p, const char *kind, const char *name,
 	p->count++;
 }
 
+/* Adds the rows of a table under one heading; each job has the name of its row,
+ * for the case that it hangs. */
 static void plan_rows(
     struct doctor_plan *p, const char *group, const struct doctor_row *rows)
 {
@@ -117,13 +141,14 @@ static void plan_rows(
 	}
 }
 
-/* Whether the command is about that server, or about all. */
+/* Whether the command is about the server of that name, or about all. */
 static bool is_meant(const struct doctor_env *env, const char *name)
 {
 	return !env->only || strcmp(env->only, name) == 0;
 }
 
-/* Plans the servers that the daemon would serve. */
+/* Plans the servers that the daemon would serve if it ran. False where one is
+ * meant that is not among them. */
 static bool plan_configured(struct doctor_plan *p, const struct doctor_env *env)
 {
 	bool known = !env->only;
@@ -140,7 +165,8 @@ static bool plan_configured(struct doctor_plan *p, const struct doctor_env *env)
 	return known;
 }
 
-/* True where the daemon knows the one that is meant, or all are. */
+/* Plans the servers that the daemon serves. False where one is meant that it
+ * does not know. */
 static bool plan_servers(struct doctor_plan *p, const struct doctor_env *env)
 {
 	bool known = !env->only;
@@ -158,6 +184,8 @@ static bool plan_servers(struct doctor_plan *p, const struct doctor_env *env)
 	return known;
 }
 
+/* A name that nobody knows is taken for that of a host: a user may ask about a
+ * server before it is configured. */
 static void plan_all(struct doctor_plan *p, const struct doctor_env *env)
 {
 	plan_rows(p, "forefetchd", doctor_daemon_rows);
@@ -174,6 +202,7 @@ static void plan_all(struct doctor_plan *p, const struct doctor_env *env)
 
 /* ---- what comes out ---------------------------------------------------- */
 
+/* Findings of that state, of all jobs. */
 static size_t count_all(const struct doctor_plan *p, enum finding_state state)
 {
 	size_t n = 0;
@@ -183,11 +212,13 @@ static size_t count_all(const struct doctor_plan *p, enum finding_state state)
 	return n;
 }
 
+/* Whether a heading stands before the i-th job. */
 static bool is_new_group(const struct doctor_plan *p, size_t i)
 {
 	return i == 0 || strcmp(p->groups[i], p->groups[i - 1]) != 0;
 }
 
+/* A heading holds a path of a mount, which anybody may have named. */
 static void print_heading(const char *text, bool colour)
 {
 	fputs(colour ? "\033[1m" : "", stdout);
@@ -212,6 +243,8 @@ static void print_text(const struct doctor_plan *p)
 		printf("%zu failed, %zu to look at\n", fails, warns);
 }
 
+/* "ok" and the exit code go by failures alone: a warning is no reason for a
+ * script to stop. */
 static void print_json(const struct doctor_plan *p)
 {
 	struct json j = {.out = stdout};
@@ -239,6 +272,8 @@ static void print_json(const struct doctor_plan *p)
 	putchar('\n');
 }
 
+/* Progress is shown only where both streams are a terminal, as it would stand
+ * between the findings otherwise. */
 static int run_plan(struct doctor_env *env, bool json)
 {
 	struct doctor_plan *p = calloc(1, sizeof(*p));
@@ -262,6 +297,8 @@ static int run_plan(struct doctor_env *env, bool json)
 	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* The configuration is loaded only without a daemon, which would know
+ * better. */
 static int doctor_run(const struct ctl_options *opt)
 {
 	struct doctor_env *env = calloc(1, sizeof(*env));

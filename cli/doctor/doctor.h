@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The commands of this folder. */
+/* The commands of this folder, for commands/command_list.c. */
 #ifndef FOREFETCH_DOCTOR_H
 #define FOREFETCH_DOCTOR_H
 

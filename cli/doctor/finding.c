@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A list of findings, for people, for programs and for another process. */
+/* A list of findings: filled by checks, printed for people, as JSON for
+ * programs, and sent through a pipe to the process that prints. Texts are kept
+ * as they came and escaped when they are printed, as they may hold bytes of a
+ * server. */
 #include "doctor/finding.h"
 
 #include <stdarg.h>
@@ -10,8 +13,11 @@
 
 #include "ctl/ctl_text.h"
 
+/* Columns in front of what is folded, and the narrowest terminal that lines are
+ * folded for. */
 enum { INDENT = 8, LEAST_WIDTH = 40 };
 
+/* By the states: the word, and the escape sequence of its colour. */
 static const struct {
 	const char *name;
 	const char *colour;
@@ -23,6 +29,7 @@ static const struct {
     [FINDING_FAIL] = {"fail", "\033[31m"},
 };
 
+/* False without memory. */
 static bool make_room(struct findings *all)
 {
 	size_t room = all->room ? 2 * all->room : 32;
@@ -38,7 +45,9 @@ static bool make_room(struct findings *all)
 	return true;
 }
 
-/* Takes the texts. */
+/* Adds a finding, and takes the three texts; frees them where there is no
+ * memory. A finding that is left out is better than a program that ends with
+ * none. */
 static void put(struct findings *all, enum finding_state state, char *what,
     char *fact, char *remedy)
 {
@@ -65,6 +74,7 @@ void findings_add(struct findings *all, enum finding_state state,
 	put(all, state, strdup(what), text, NULL);
 }
 
+/* Replaces the remedy of the last finding, if it has one. */
 void findings_remedy(struct findings *all, const char *remedy, ...)
 {
 	struct finding *f;
@@ -91,6 +101,7 @@ void findings_free(struct findings *all)
 	*all = (struct findings){0};
 }
 
+/* The states are in this order: a skipped check outweighs a note. */
 enum finding_state findings_worst(const struct findings *all)
 {
 	enum finding_state worst = FINDING_OK;
@@ -110,7 +121,8 @@ size_t findings_count(const struct findings *all, enum finding_state state)
 	return n;
 }
 
-/* Of a terminal; 0: it is none, and lines are not folded. */
+/* The width of a terminal; 0 where `out` is none, or is very narrow: lines are
+ * not folded then, so that grep(1) finds whole lines. */
 static size_t columns_of(FILE *out)
 {
 	struct winsize ws = {.ws_col = 0};
@@ -120,7 +132,8 @@ static size_t columns_of(FILE *out)
 	return ws.ws_col;
 }
 
-/* The columns of a word, which takes `len` bytes of UTF-8. */
+/* The columns of a word, which takes `len` bytes of UTF-8, if each character
+ * has one. */
 static size_t columns_in(const char *word, size_t len)
 {
 	size_t n = 0;
@@ -130,7 +143,8 @@ static size_t columns_in(const char *word, size_t len)
 	return n;
 }
 
-/* Words behind INDENT columns, that many of the line being used already. */
+/* Writes words behind INDENT columns, which the caller has used on the first
+ * line. A `width` of 0 is without end. */
 static void put_folded(FILE *out, const char *text, size_t width)
 {
 	size_t at = INDENT;
@@ -153,8 +167,8 @@ static void put_folded(FILE *out, const char *text, size_t width)
 	putc('\n', out);
 }
 
-/* Two texts, and what is between. Bytes that a terminal might obey are escaped
- * before lines are folded. */
+/* Writes two texts, and what is between. Bytes that a terminal might obey are
+ * escaped before lines are folded, since that changes their length. */
 static void put_line(FILE *out, const char *first, const char *between,
     const char *second, size_t width)
 {
@@ -190,6 +204,7 @@ void findings_print(const struct findings *all, FILE *out, bool colour)
 	}
 }
 
+/* A text that is missing is null, as in messages. */
 void findings_json(const struct findings *all, struct json *j)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -209,7 +224,9 @@ void findings_json(const struct findings *all, struct json *j)
 	}
 }
 
-/* A state as a letter, then three strings with their zeros; "." at the end. */
+/* Writes for each finding its state as a letter, then three strings with their
+ * zeros, and "." at the end, by which the reader knows that nothing is
+ * missing. */
 void findings_send(const struct findings *all, FILE *to)
 {
 	for (size_t i = 0; i < all->count; i++) {
@@ -221,7 +238,7 @@ void findings_send(const struct findings *all, FILE *to)
 	putc('.', to);
 }
 
-/* The next string, or NULL where its end is missing. */
+/* The next string, and moves `*at` behind it; NULL where its end is missing. */
 static const char *next_string(const char **at, const char *end)
 {
 	const char *text = *at, *zero = memchr(text, 0, (size_t)(end - text));
@@ -231,6 +248,8 @@ static const char *next_string(const char **at, const char *end)
 	return zero ? text : NULL;
 }
 
+/* The bytes come from a process of ours that may have died in the middle, so
+ * what is whole is taken, and the result says whether it was all. */
 bool findings_receive(struct findings *all, const char *data, size_t len)
 {
 	const char *at = data, *end, *what, *fact, *remedy;

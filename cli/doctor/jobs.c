@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A process and a pipe for each check. */
+/* A process and a pipe for each check. A process is what can be given up: a
+ * thread that waits in the kernel for a dead mount or disk could not be ended,
+ * and would keep the program from ending. */
 #include "base/clock.h"
 #include "doctor/jobs.h"
 
@@ -16,11 +18,13 @@
 
 #include "ask/ask.h"
 
+/* The PATH of root's checks, which run programs of the system by name. */
 #define ROOT_PATH "/usr/sbin:/usr/bin:/sbin:/bin"
 
+/* Bytes that a check may send, and columns that the line of progress takes. */
 enum { OUTPUT_MAX = 1 << 20, CLEAR_COLUMNS = 60 };
 
-/* A job under way. */
+/* A job under way: its process, and what has come from it so far. */
 struct child {
 	struct doctor_job *job;
 	pid_t pid;
@@ -28,6 +32,8 @@ struct child {
 	size_t len;
 };
 
+/* All jobs under way. fds[i] is the pipe of children[i]; its fd is -1 once that
+ * job has ended. */
 struct crew {
 	struct child children[JOBS_MAX];
 	struct pollfd fds[JOBS_MAX]; /* fd -1: it ended */
@@ -35,6 +41,10 @@ struct crew {
 	size_t ended;
 };
 
+/* The process of one job. It leads a process group, so that the programs that
+ * it starts end with it; and the kernel kills it when we end (prctl(2),
+ * PR_SET_PDEATHSIG), unless we ended before it could ask for that, which its
+ * parent then tells. */
 __attribute__((noreturn)) static void child_main(
     struct doctor_job *job, const void *env, pid_t parent, int fd)
 {
@@ -54,6 +64,7 @@ __attribute__((noreturn)) static void child_main(
 	_exit(0);
 }
 
+/* Starts a job, or adds a finding that it could not be started. */
 static void start(struct crew *c, struct doctor_job *job, const void *env)
 {
 	size_t i = c->count++;
@@ -78,6 +89,9 @@ static void start(struct crew *c, struct doctor_job *job, const void *env)
 	    "no process could be started for it: %s", strerror(errno));
 }
 
+/* Takes the findings of a job whose pipe has ended, or which is `late` and is
+ * killed. If they are not whole, that is a finding itself. A process in the
+ * middle of a dead disk does not even die, and is left behind. */
 static void end(struct crew *c, size_t i, bool late)
 {
 	struct child *ch = &c->children[i];
@@ -103,7 +117,7 @@ static void end(struct crew *c, size_t i, bool late)
 	free(ch->data);
 }
 
-/* Take what is there; false at its end. */
+/* Takes what is there to be read; false at its end, or where it is too much. */
 static bool take(struct child *ch, int fd)
 {
 	char part[4096];
@@ -123,6 +137,7 @@ static bool take(struct child *ch, int fd)
 	return true;
 }
 
+/* Names a job that is still under way: with luck the one that hangs. */
 static void show(FILE *progress, const struct crew *c)
 {
 	const char *name = "";
@@ -135,6 +150,7 @@ static void show(FILE *progress, const struct crew *c)
 		    CLEAR_COLUMNS, CLEAR_COLUMNS, "", c->ended, c->count, name);
 }
 
+/* Waits for all jobs until `until_us`, then ends those that are late. */
 static void collect(struct crew *c, uint64_t until_us, FILE *progress)
 {
 	uint64_t now;
@@ -156,6 +172,8 @@ static void collect(struct crew *c, uint64_t until_us, FILE *progress)
 		fprintf(progress, "\r%*s\r", CLEAR_COLUMNS, "");
 }
 
+/* Streams are flushed first, since a child would print again what is buffered
+ * in them. */
 void jobs_run(struct doctor_job *list, size_t count, const void *env,
     uint64_t limit_us, FILE *progress)
 {
@@ -173,6 +191,7 @@ void jobs_run(struct doctor_job *list, size_t count, const void *env,
 	collect(&c, until, progress);
 }
 
+/* The child's other descriptors are all closed on exec (O_CLOEXEC). */
 int jobs_output(const char *const argv[], char *out, size_t size)
 {
 	size_t len = 0;

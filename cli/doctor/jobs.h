@@ -14,25 +14,31 @@
 
 enum { JOBS_MAX = 64 };
 
+/* One check to run, and its result. */
 struct doctor_job {
-	const char *group; /* heading; jobs of one group stand together */
-	const char *name;  /* where it does not end */
+	/* Its heading; jobs of one group stand together. */
+	const char *group;
+	/* What it looks at, told where it does not end. */
+	const char *name;
+	/* Called in a process of its own, with a copy of all memory. What it
+	 * adds to `out` comes back; nothing else does. */
 	void (*run)(const void *env, const void *arg, struct findings *out);
 	const void *arg;
-	struct findings found; /* empty before */
+	/* Its findings, empty before; to be freed by the caller. */
+	struct findings found;
 };
 
-/*
- * Run JOBS_MAX of them at most, for `limit_us` together; what does not end is
- * killed, and that is a finding. `progress` is a terminal, or NULL.
- */
+/* Runs JOBS_MAX jobs at most, side by side, for `limit_us` together. A job that
+ * does not end is killed, one that crashes is gone, and either is a finding of
+ * that job. `progress` is a terminal for a line that says how far this is, or
+ * NULL. Blocks. */
 void jobs_run(struct doctor_job *list, size_t count, const void *env,
     uint64_t limit_us, FILE *progress);
 
-/*
- * The output of a program, both streams, cut off where `out` is full: its exit
- * status, 127 where it is not there. For use in a job: it may hang.
- */
+/* Runs the program argv[0], looked for in PATH, and fills `out` with its
+ * output, both streams, as a string that is cut off where `out` is full.
+ * Returns its exit status; 127 where it is not there or was killed. For use in
+ * a job, as it may hang. */
 int jobs_output(const char *const argv[], char *out, size_t size);
 
 #endif

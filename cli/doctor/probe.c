@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The first steps of a probe: name, rpcbind, NFS, MOUNT. */
+/* The first steps of a probe: name, rpcbind, NFS, MOUNT. Each asks the server
+ * itself, over TCP, and writes down what came of it in a struct probe_facts;
+ * nothing is judged here. */
 #include "base/clock.h"
 #include "doctor/probe.h"
 
@@ -15,12 +17,17 @@
 #include "ask/ask_host.h"
 #include "nfsproto/nfs3_list.h"
 
+/* Of rpcbind (RFC 1833): its port, its program, its versions for IPv4 and for
+ * IPv6, and the procedure that lists everything. */
 enum {
 	RPCBIND_PORT = 111,
 	RPCBIND_PROG = 100000,
 	PMAP_VERS = 2,
 	RPCB_VERS = 3,
-	BIND_DUMP = 4, /* of both versions */
+	/* PMAPPROC_DUMP and RPCBPROC_DUMP have the same number. */
+	BIND_DUMP = 4,
+	/* Entries of a list that are looked at; a server chooses how many it
+	 * sends. */
 	DUMP_MAX = 4096,
 };
 
@@ -29,6 +36,7 @@ const struct sockaddr *probe_addr(const struct probe_facts *f)
 	return (const struct sockaddr *)&f->addr[f->at];
 }
 
+/* A numeric address; "?" where the C library does not know the family. */
 const char *probe_addr_text(
     const struct sockaddr_storage *ss, char *buf, size_t size)
 {
@@ -41,6 +49,8 @@ const char *probe_addr_text(
 	return buf;
 }
 
+/* The resolver gets a part of the time only: without an address nothing else
+ * can be asked. */
 void probe_name(const struct probe_target *t, struct probe_facts *f)
 {
 	uint64_t start = clock_now_us();
@@ -53,7 +63,7 @@ void probe_name(const struct probe_target *t, struct probe_facts *f)
 	f->name_us = clock_now_us() - start;
 }
 
-/* One entry of rpcbind's list. */
+/* One entry of rpcbind's list: which version of a program is at which port. */
 struct rpcbind_entry {
 	uint32_t prog;
 	uint32_t vers;
@@ -61,7 +71,8 @@ struct rpcbind_entry {
 	bool tcp;
 };
 
-/* "host.high.low" (RFC 1833 section 2.1). */
+/* The port in a universal address, "host.high.low" (RFC 1833 section 2.1); 0
+ * where it is none. The text is the server's, and is not trusted. */
 static uint16_t uaddr_port(const struct xdr_view *uaddr)
 {
 	char text[256];
@@ -81,6 +92,9 @@ static uint16_t uaddr_port(const struct xdr_view *uaddr)
 	return (uint16_t)(high << 8 | low);
 }
 
+/* Decodes an entry of version 2 (struct mapping, RFC 1833 section 3.1) or, for
+ * `v6`, of version 3 (struct rpcb, section 2.1). False where it is
+ * malformed. */
 static bool get_binding(XDR *xdrs, bool v6, struct rpcbind_entry *b)
 {
 	struct xdr_view netid, uaddr, owner;
@@ -103,6 +117,7 @@ static bool get_binding(XDR *xdrs, bool v6, struct rpcbind_entry *b)
 	return true;
 }
 
+/* Keeps an entry that a mount could use: over TCP, with a port. */
 static void note_binding(struct probe_facts *f, const struct rpcbind_entry *b)
 {
 	struct probe_reg *reg = NULL;
@@ -121,6 +136,7 @@ static void note_binding(struct probe_facts *f, const struct rpcbind_entry *b)
 	reg->port = b->port;
 }
 
+/* Reads the list: 0 or EPROTO. */
 static int read_bindings(
     struct probe_facts *f, const struct rpc_reply *reply, bool v6)
 {
@@ -141,6 +157,8 @@ static int read_bindings(
 	return 0;
 }
 
+/* Asks rpcbind for its list: 0 or an errno of ask.h. Over IPv6 version 2 knows
+ * no addresses, so version 3 is asked. */
 static int ask_rpcbind(struct probe_facts *f)
 {
 	bool v6 = probe_addr(f)->sa_family == AF_INET6;
@@ -161,6 +179,7 @@ static int ask_rpcbind(struct probe_facts *f)
 	return err;
 }
 
+/* For qsort(3). */
 static int compare_us(const void *a, const void *b)
 {
 	const uint64_t *x = a, *y = b;
@@ -168,7 +187,8 @@ static int compare_us(const void *a, const void *b)
 	return (*x > *y) - (*x < *y);
 }
 
-/* Time some NULL calls. */
+/* Times some NULL calls, one after the other, on a connection that is open: the
+ * least and the median. */
 static void measure_rtt(struct probe_facts *f, struct ask *a)
 {
 	uint64_t took[PROBE_NULLS], start;
@@ -185,7 +205,9 @@ static void measure_rtt(struct probe_facts *f, struct ask *a)
 	f->rtt_us = took[PROBE_NULLS / 2];
 }
 
-/* Which versions answer at the port. */
+/* Asks which versions answer at the port. A program without version 3 says
+ * which it has (PROG_MISMATCH, RFC 5531 section 9), which tells a server of
+ * NFSv4 from something else. */
 static void ask_versions(struct probe_facts *f, struct ask *a)
 {
 	struct rpc_reply reply;
@@ -215,6 +237,7 @@ struct ask *probe_open_nfs(const struct probe_facts *f, int *err)
 	return ask_open(probe_addr(f), f->nfs_port, f->until_us, err);
 }
 
+/* The port is the target's, or rpcbind's, or the usual one. */
 static void reach_nfs(const struct probe_target *t, struct probe_facts *f)
 {
 	struct ask *a;
@@ -232,6 +255,7 @@ static void reach_nfs(const struct probe_target *t, struct probe_facts *f)
 	ask_close(a);
 }
 
+/* Asks MOUNT's NULL procedure at a port: 0 or an errno. */
 static int try_mount_port(struct probe_facts *f, uint16_t port)
 {
 	struct rpc_reply reply;
@@ -250,8 +274,8 @@ static int try_mount_port(struct probe_facts *f, uint16_t port)
 	return err;
 }
 
-/* Where no rpcbind tells: at the usual port, or at that of NFS, where servers
- * in user space have it. */
+/* Looks for MOUNT; where no rpcbind tells its port, at that of NFS, where
+ * servers in user space have it, or at the usual one. */
 static void reach_mount(const struct probe_target *t, struct probe_facts *f)
 {
 	uint16_t port = t->mount_port ? t->mount_port : f->mount3.port;
@@ -268,7 +292,7 @@ static void reach_mount(const struct probe_target *t, struct probe_facts *f)
 		f->mount_err = try_mount_port(f, MOUNTD_PORT);
 }
 
-/* Whether the machine itself was heard of. */
+/* Whether the machine itself was heard of: a refusal is an answer, too. */
 static bool answered(const struct probe_facts *f)
 {
 	return f->rpcbind_err == 0 || f->rpcbind_err == ECONNREFUSED ||
@@ -276,6 +300,8 @@ static bool answered(const struct probe_facts *f)
 	       f->nfs_err == EPROTONOSUPPORT;
 }
 
+/* Tries the addresses in turn until one answers, as a mount would. Where none
+ * does, the errors are those of the last one. */
 void probe_reach(const struct probe_target *t, struct probe_facts *f)
 {
 	for (f->at = 0; f->at < f->naddr; f->at++) {

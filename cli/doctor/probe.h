@@ -1,21 +1,27 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Why a server or an export of it cannot be mounted through forefetch, found
+/* Why a server or an export of it cannot be mounted through forefetch, found
  * out without a daemon and without a mount: the server is asked directly.
- */
+ * `forefetch mount` calls probe_why() when a mount fails; doctor and `forefetch
+ * probe` look at the facts (probe_private.h). */
 #ifndef FOREFETCH_PROBE_H
 #define FOREFETCH_PROBE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
+/* What to probe. The texts are the caller's. */
 struct probe_target {
-	const char *host; /* a name or an address, without brackets */
-	const char *path; /* of the export; NULL: the server alone */
-	uint16_t nfs_port, mount_port; /* 0: asked of its rpcbind */
-	uint64_t limit_us;             /* how long it may take; 0: 18 s */
+	/* A name or an address, without brackets. */
+	const char *host;
+	/* Of the export; NULL: the server alone. */
+	const char *path;
+	/* TCP ports; 0: its rpcbind is asked. */
+	uint16_t nfs_port, mount_port;
+	/* For how long it may be asked; 0: 18 s. */
+	uint64_t limit_us;
 };
 
+/* Why it cannot be mounted; the first reason on the way there counts. */
 enum probe_cause {
 	PROBE_WORKS,
 	PROBE_NO_NAME,      /* the name has no address, or nobody knows it */
@@ -33,18 +39,20 @@ enum probe_cause {
 	PROBE_UNSURE,       /* anything else, as the sentence says */
 };
 
+/* The verdict, for a program and in words. */
 struct probe_why {
 	enum probe_cause cause;
 	/* Bytes of the server are in it: print it with ctl_put_bytes(). */
-	char sentence[1024]; /* without a full stop; empty: it works */
-	char remedy[512];    /* what to do; may be empty */
+	/* Without a full stop; empty: it works. Bytes of the server are in it:
+	 * print it with ctl_put_bytes(). */
+	char sentence[1024];
+	/* What to do, likewise; may be empty. */
+	char remedy[512];
 };
 
-/*
- * Ask, for as long as the target allows; a server that works is known within
- * some round trips. Blocks. Nothing is printed, and nothing is changed on the
- * server.
- */
+/* Asks the server, for as long as the target allows; one that works is known
+ * within some round trips. Blocks. Nothing is printed, and nothing is changed
+ * on the server. Without memory the cause is PROBE_UNSURE. */
 void probe_why(const struct probe_target *target, struct probe_why *out);
 
 #endif

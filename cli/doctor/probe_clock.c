@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * By how much the server's clock differs from ours. NFSv3 does not tell the
- * time. Root may ask by ICMP (RFC 792, "Timestamp"), which Linux answers unless
- * a firewall drops it; and a file that is made there has the server's time.
- */
+/* Finds out by how much the server's clock differs from ours, which make(1) and
+ * caches depend on. NFSv3 does not tell the time. Root may ask by ICMP (RFC
+ * 792, "Timestamp"), which Linux answers unless a firewall drops it; and a file
+ * that is made there has the server's time. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/ip.h>
@@ -18,12 +17,15 @@
 #include "base/clock.h"
 #include "doctor/probe_private.h"
 
+/* WAIT_MS is for an answer to each of TRIES questions; ICMP counts milliseconds
+ * of a day. */
 enum {
 	TRIES = 2,
 	WAIT_MS = 1000,
 	DAY_MS = 86400000,
 };
 
+/* The message of RFC 792, in network byte order. */
 struct icmp_time {
 	uint8_t type;
 	uint8_t code;
@@ -32,9 +34,11 @@ struct icmp_time {
 	uint16_t seq;
 	uint32_t originate;
 	uint32_t receive;
-	uint32_t transmit; /* milliseconds since midnight UT */
+	/* Milliseconds since midnight UT, as are the two before it. */
+	uint32_t transmit;
 };
 
+/* Our clock, which the server's is compared with. */
 static int64_t realtime_us(void)
 {
 	struct timespec ts;
@@ -43,7 +47,7 @@ static int64_t realtime_us(void)
 	return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-/* RFC 1071; the length is even. */
+/* The checksum of RFC 1071; the length is even. */
 static uint16_t checksum(const void *data, size_t len)
 {
 	uint32_t sum = 0;
@@ -58,7 +62,8 @@ static uint16_t checksum(const void *data, size_t len)
 	return (uint16_t)~sum;
 }
 
-/* Take what comes until it is the answer. */
+/* Takes packets until one is the answer to our question: a raw socket gets
+ * every ICMP message that comes to this machine. False after WAIT_MS. */
 static bool receive_answer(
     int fd, const struct sockaddr_in *from, uint16_t seq, uint32_t *server_ms)
 {
@@ -91,6 +96,9 @@ static bool receive_answer(
 	return false;
 }
 
+/* Asks once. The answer was made half a round trip ago, so it is compared with
+ * the middle of the time between question and answer; differences are taken
+ * around midnight. */
 static bool ask_icmp(struct probe_facts *f, int fd, uint16_t seq)
 {
 	const struct sockaddr_in *to = (const void *)probe_addr(f);
@@ -121,6 +129,8 @@ static bool ask_icmp(struct probe_facts *f, int fd, uint16_t seq)
 	return true;
 }
 
+/* Only for IPv4 and for who may open a raw socket; nothing is known
+ * otherwise. */
 void probe_clock(struct probe_facts *f)
 {
 	int fd;
@@ -136,13 +146,14 @@ void probe_clock(struct probe_facts *f)
 	close(fd);
 }
 
-/* A directory as far as its path was followed. */
+/* A directory of the server, as far as its path was followed. */
 struct probe_dir {
 	struct ask *a;
 	unsigned char fh[NFS3_FHSIZE_MAX];
 	uint32_t fh_len;
 };
 
+/* Goes to the directory of that name. False after an error, which is noted. */
 static bool step_into(
     struct probe_facts *f, struct probe_dir *p, const char *name, size_t len)
 {
@@ -164,6 +175,7 @@ static bool step_into(
 	return true;
 }
 
+/* Follows a path, part by part. False after an error, which is noted. */
 static bool walk(struct probe_facts *f, struct probe_dir *p, const char *dir)
 {
 	for (; *dir; dir += strcspn(dir, "/")) {
@@ -174,7 +186,9 @@ static bool walk(struct probe_facts *f, struct probe_dir *p, const char *dir)
 	return true;
 }
 
-/* The server set its times by its own clock. */
+/* The server sets the ctime of a new file by its own clock (RFC 1813 section
+ * 2.5, nfstime3); the owner that it gives root's file tells whether it squashes
+ * root. */
 static void compare(struct probe_facts *f, const fattr3 *attr, int64_t mid_us)
 {
 	f->clock_known = true;
@@ -185,6 +199,9 @@ static void compare(struct probe_facts *f, const fattr3 *attr, int64_t mid_us)
 		f->squash = attr->uid == 0 ? PROBE_SQUASH_NO : PROBE_SQUASH_YES;
 }
 
+/* Makes a file, looks at its times, and removes it. GUARDED has the server
+ * refuse a name that exists (RFC 1813 section 3.3.8), so no file of a user is
+ * touched. */
 static void make_file(struct probe_facts *f, struct probe_dir *p)
 {
 	char name[64];
@@ -222,6 +239,7 @@ static void make_file(struct probe_facts *f, struct probe_dir *p)
 		f->write_step = NULL;
 }
 
+/* f->write_step names the step that failed, for the finding; NULL: none has. */
 void probe_write(struct probe_facts *f, const char *dir)
 {
 	struct probe_dir p = {.fh_len = f->fh_len};

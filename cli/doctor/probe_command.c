@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* forefetch probe SERVER[:/PATH]: what a server is like, before anything is
- * configured. */
+ * configured. It runs all steps of a probe in this process, and prints the
+ * facts as findings. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,8 +11,10 @@
 #include "doctor/probe_report.h"
 #include "text/json.h"
 
+/* Bytes of the name of a server, with its NUL; DNS has 253. */
 enum { HOST_MAX = 256 };
 
+/* Prints what is wrong with the argument, and its form; an exit code. */
 static int usage(const char *what)
 {
 	fprintf(stderr,
@@ -21,7 +24,8 @@ static int usage(const char *what)
 	return CTL_EXIT_USAGE;
 }
 
-/* "host", "host:/path", "[v6]:/path": 0, or an exit code after a message. */
+/* Cuts "host", "host:/path" or "[v6]:/path" into its parts: 0, or an exit code
+ * after a message. `*path` points into `text`; NULL: there is none. */
 static int parse(const char *text, char host[HOST_MAX], const char **path)
 {
 	const char *end, *from = text;
@@ -53,7 +57,7 @@ static int parse(const char *text, char host[HOST_MAX], const char **path)
 	return strchr(host, '/') ? usage("there is a \"/\" in the name") : 0;
 }
 
-/* 0 is not known. */
+/* A number that is 0 where nobody knows it. */
 static void put_known(struct json *j, const char *key, uint64_t value)
 {
 	if (value)
@@ -62,6 +66,8 @@ static void put_known(struct json *j, const char *key, uint64_t value)
 		json_null(j, key);
 }
 
+/* The findings, and beside them what a program would have to read out of their
+ * texts. */
 static void print_json(const struct probe_target *t,
     const struct probe_facts *f, const struct findings *all)
 {
@@ -89,7 +95,8 @@ static void print_json(const struct probe_target *t,
 	putchar('\n');
 }
 
-/* 0 for a port that was not given. */
+/* The port of an option; 0 where the option was not given. 0, or an exit code
+ * after a message. */
 static int parse_port(const char *text, uint16_t *port)
 {
 	char *end;

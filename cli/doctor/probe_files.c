@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A probe of a file system: its limits, and how fast one of its files is read.
- */
+/* A probe of a file system: its limits, the rights that are given in its root,
+ * and how fast one of its files is read. It lists the root, and some
+ * directories in it, to find a file that is large enough; it reads at most
+ * about a MiB, and changes nothing. */
 #include <errno.h>
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -13,15 +15,23 @@
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
 
+/* Bounds of what is asked of a server that people work on. */
 enum {
+	/* Of the reply to a READDIRPLUS. */
 	LIST_BYTES = 32 << 10,
-	FILES_MAX = 8, /* that are tried, the largest ones */
-	DIRS_MAX = 4,  /* that are looked into for one */
+	/* Files that are tried, the largest ones. */
+	FILES_MAX = 8,
+	/* Directories of the root that are looked into for a larger file. */
+	DIRS_MAX = 4,
+	/* Bytes of the first READs, from which the rate is guessed. */
 	SMALL = 64 << 10,
+	/* Bytes of the READs that the rate is measured by, and how long they
+	 * may take: what a second brings, but no more than that. */
 	RATE_MAX = 1 << 20,
 	RATE_US = 1000000,
 };
 
+/* A file or a directory of a listing. */
 struct candidate {
 	unsigned char fh[NFS3_FHSIZE_MAX];
 	uint32_t fh_len;
@@ -29,15 +39,19 @@ struct candidate {
 	char name[NFS3_NAME_MAX + 1];
 };
 
+/* The entries that may be of use later. */
 struct probe_listing {
 	struct candidate files[FILES_MAX]; /* by size, the largest first */
 	unsigned nfiles;
 	struct candidate dirs[DIRS_MAX];
 	unsigned ndirs;
-	struct candidate closed; /* a directory of another uid's alone */
+	/* A directory that only a uid other than root's may use, by its mode;
+	 * its fh_len is 0 where there is none. */
+	struct candidate closed;
 };
 
-/* Ask of the root of the export: whether there are results. */
+/* Asks a procedure about the root of the export, and notes error and status.
+ * True where there are results. */
 static bool ask_root(struct probe_facts *f, struct ask *a, uint32_t proc,
     int *err, uint32_t *status, union nfs_res *res)
 {
@@ -50,6 +64,8 @@ static bool ask_root(struct probe_facts *f, struct ask *a, uint32_t proc,
 	return !*err && res->status == NFS3_OK;
 }
 
+/* FSINFO, FSSTAT and PATHCONF: how much a call carries, how much room there is,
+ * and whether case matters. */
 static void ask_limits(struct probe_facts *f, struct ask *a)
 {
 	union nfs_res res;
@@ -65,6 +81,9 @@ static void ask_limits(struct probe_facts *f, struct ask *a)
 		f->pathconf = res.pathconf.PATHCONF3res_u.resok;
 }
 
+/* Asks for this user's rights in the root. That root may not write in a
+ * directory of its own, which its mode lets it, means that it is squashed, or
+ * that the export is read-only. */
 static void ask_access(struct probe_facts *f, struct ask *a)
 {
 	union nfs_args args = {
@@ -91,7 +110,8 @@ static void ask_access(struct probe_facts *f, struct ask *a)
 	    f->access & ACCESS3_MODIFY ? PROBE_SQUASH_NO : PROBE_SQUASH_MAYBE;
 }
 
-/* Ask for root's rights in a directory that is another user's alone. */
+/* Asks for root's rights in a directory that is another user's alone, which
+ * tells the two apart: a squashed root has none there. */
 static void ask_closed(
     struct probe_facts *f, struct ask *a, const struct candidate *dir)
 {
@@ -110,6 +130,7 @@ static void ask_closed(
 		f->squash = PROBE_SQUASH_YES;
 }
 
+/* Copies what outlives the listing. The decoder has checked both lengths. */
 static void fill(struct candidate *c, const struct nfs3_dirent *e)
 {
 	const nfs3_fh *fh = &e->handle.post_op_fh3_u.handle;
@@ -121,6 +142,7 @@ static void fill(struct candidate *c, const struct nfs3_dirent *e)
 	c->name[e->name.len] = '\0';
 }
 
+/* Keeps the file if it is among the largest; an empty one tells nothing. */
 static void note_file(struct probe_listing *l, const struct nfs3_dirent *e)
 {
 	uint64_t size = e->attributes.post_op_attr_u.attributes.size;
@@ -137,7 +159,9 @@ static void note_file(struct probe_listing *l, const struct nfs3_dirent *e)
 	fill(&l->files[at], e);
 }
 
-/* Something that was changed at a time that has not come here yet. */
+/* Notes a change at a time that has not come here yet: the clocks differ, or
+ * somebody has set the time of a file. The largest such difference is kept.
+ * f->fine says that times finer than a second were seen. */
 static void note_time(struct probe_facts *f, const nfstime3 *t)
 {
 	struct timespec now;
@@ -153,6 +177,8 @@ static void note_time(struct probe_facts *f, const nfstime3 *t)
 	}
 }
 
+/* Takes account of an entry. Without attributes and a handle, which a server
+ * need not send (RFC 1813 section 3.3.17), it is only counted. */
 static void note_entry(
     struct probe_facts *f, struct probe_listing *l, const struct nfs3_dirent *e)
 {
@@ -173,7 +199,9 @@ static void note_entry(
 		fill(&l->dirs[l->ndirs++], e);
 }
 
-/* The first entries of a directory: 0 or an errno. */
+/* Lists the first entries of a directory: 0 or an errno, and `*status`. The
+ * entries are decoded as they are in the reply, so nothing of them is kept but
+ * the candidates. */
 static int list_dir(struct probe_facts *f, struct ask *a,
     struct probe_listing *l, const void *fh, uint32_t fh_len, uint32_t *status)
 {
@@ -197,6 +225,7 @@ static int list_dir(struct probe_facts *f, struct ask *a,
 	return 0;
 }
 
+/* A READ of `count` bytes: 0 or an errno; the status is in `res`. */
 static int read_at(struct ask *a, const struct candidate *c, uint64_t offset,
     uint32_t count, union nfs_res *res)
 {
@@ -207,7 +236,8 @@ static int read_at(struct ask *a, const struct candidate *c, uint64_t offset,
 	return ask_proc(a, NFS_PROGRAM, NFSPROC3_READ, &args, res);
 }
 
-/* The first bytes; false: try another one. */
+/* Reads the first bytes of a file, which compare_read() in check_server.c
+ * compares later. False: another file is to be tried. */
 static bool read_file(
     struct probe_facts *f, struct ask *a, const struct candidate *c)
 {
@@ -231,7 +261,9 @@ static bool read_file(
 	return true;
 }
 
-/* Read `total` bytes with all calls under way at once: what they took. */
+/* Reads `total` bytes with all calls under way at once, as a client does that
+ * reads ahead, and notes how many bytes came and how long it took, in
+ * microseconds. 0 or an errno. */
 static int read_many(struct ask *a, const struct candidate *c, uint64_t offset,
     uint32_t chunk, uint64_t total, uint64_t *bytes, uint64_t *us)
 {
@@ -266,7 +298,8 @@ static uint64_t least(uint64_t a, uint64_t b)
 }
 
 /* Takes the rate of bytes that came within `us`, of which a round trip was
- * waiting. Where that is most of it, nothing but a bound is known. */
+ * waiting. Where the waiting is most of it, all that is known is a lower
+ * bound. */
 static void note_rate(struct probe_facts *f, uint64_t bytes, uint64_t us)
 {
 	uint64_t rtt = f->rtt_min_us;
@@ -276,6 +309,9 @@ static void note_rate(struct probe_facts *f, uint64_t bytes, uint64_t us)
 	f->rate_us = f->rate_bound ? us + 1 : us - rtt;
 }
 
+/* Measures twice: a little first, and then as much as comes within about a
+ * second at that rate, so that a slow link is not busy for long, and a fast one
+ * is measured long enough. */
 static void measure_rate(
     struct probe_facts *f, struct ask *a, const struct candidate *c)
 {
@@ -297,6 +333,7 @@ static void measure_rate(
 	note_rate(f, bytes, us);
 }
 
+/* Looks into directories of the root only where the root has no large file. */
 static void find_file(
     struct probe_facts *f, struct ask *a, struct probe_listing *l)
 {
@@ -320,6 +357,7 @@ static void find_file(
 	}
 }
 
+/* Errors are in the facts; without memory or a connection there are none. */
 void probe_files(struct probe_facts *f)
 {
 	struct probe_listing *l;

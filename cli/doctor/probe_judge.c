@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the facts of a probe to a sentence that says what is wrong. */
+/*
+ * From the facts of a probe to a sentence that says what is wrong, and one that
+ * says what to do. It takes the first thing on the way to a mount that failed:
+ * name, connection, version, ports, export, flavor; whatever follows from that
+ * is not worth a sentence. Nothing is asked here, so every case can be tested
+ * with facts that were made up.
+ */
 #include <errno.h>
 #include <netdb.h>
 #include <stdarg.h>
@@ -8,8 +14,11 @@
 
 #include "doctor/probe_private.h"
 
+/* Beside the port of rpcbind these bound lists of exports, names in them, and
+ * the text of an address. */
 enum { RPCBIND_PORT = 111, EXPORTS_SHOWN = 8, NAME_SHOWN = 48, ADDR_MAX = 64 };
 
+/* Sets the cause and its sentence. */
 __attribute__((format(printf, 3, 4))) static void judge(
     struct probe_why *out, enum probe_cause cause, const char *format, ...)
 {
@@ -21,6 +30,7 @@ __attribute__((format(printf, 3, 4))) static void judge(
 	va_end(ap);
 }
 
+/* Sets the remedy. */
 __attribute__((format(printf, 2, 3))) static void advise(
     struct probe_why *out, const char *format, ...)
 {
@@ -31,6 +41,8 @@ __attribute__((format(printf, 2, 3))) static void advise(
 	va_end(ap);
 }
 
+/* The name has no address. A resolver that gets no answer is another thing than
+ * a name that does not exist. */
 static void judge_name(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -52,7 +64,7 @@ static void judge_name(const struct probe_target *t,
 	    t->host);
 }
 
-/* "nas (192.0.2.7)" */
+/* Writes "nas (192.0.2.7)", or the address alone where it was given. */
 static void put_who(
     const struct probe_target *t, const char *addr, char who[ADDR_MAX + 300])
 {
@@ -62,7 +74,9 @@ static void put_who(
 		snprintf(who, ADDR_MAX + 300, "%.256s (%s)", t->host, addr);
 }
 
-/* A connection gets no answer at all. */
+/* A connection, or a call over one, gets no answer at all. That another port of
+ * the same machine answered, even by a refusal, tells a firewall from a machine
+ * that is off. */
 static void judge_silent(const struct probe_facts *f, const char *who,
     const char *addr, struct probe_why *out)
 {
@@ -89,7 +103,7 @@ static void judge_silent(const struct probe_facts *f, const char *who,
 	    addr, f->nfs_port);
 }
 
-/* NFS could not be connected to. */
+/* NFS could not be connected to, or did not answer like NFS. */
 static void judge_reach(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -131,6 +145,7 @@ static void judge_reach(const struct probe_target *t,
 	}
 }
 
+/* NFS is there, but not version 3. */
 static void judge_versions(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -157,7 +172,8 @@ static void judge_versions(const struct probe_target *t,
 	advise(out, "check the port (nfs_port) and the server");
 }
 
-/* NFS answers, MOUNT does not. */
+/* NFS answers and MOUNT does not: mostly a firewall, since MOUNT has a port
+ * that differs from server to server. */
 static void judge_mountd(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -183,6 +199,8 @@ static void judge_mountd(const struct probe_target *t,
 		: "check mount_port, and that rpc.mountd runs there");
 }
 
+/* rpcbind does not tell the ports, which then have to be configured. Whether
+ * the ports that were guessed work decides what is advised. */
 static void judge_rpcbind(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -203,7 +221,7 @@ static void judge_rpcbind(const struct probe_target *t,
 		    f->nfs_port, f->mount_port, RPCBIND_PORT);
 }
 
-/* " it exports: /a, /b" */
+/* Writes "/a, /b", the first of them only, with long names cut. */
 static void list_exports(const struct probe_facts *f, char *buf, size_t size)
 {
 	size_t len = 0;
@@ -220,7 +238,7 @@ static void list_exports(const struct probe_facts *f, char *buf, size_t size)
 		    (unsigned long long)f->exports_all);
 }
 
-/* Whether `path` is an export, or lies below one. */
+/* Whether `path` is an export, or lies below one, by the list of exports. */
 static bool is_exported(const struct probe_facts *f, const char *path)
 {
 	for (unsigned i = 0; i < f->nexports; i++)
@@ -229,6 +247,7 @@ static bool is_exported(const struct probe_facts *f, const char *path)
 	return false;
 }
 
+/* The server does not know the path, or does not export it. */
 static void judge_export(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -249,6 +268,9 @@ static void judge_export(const struct probe_target *t,
 	    t->path);
 }
 
+/* The path is exported, but not to this machine; or the server refuses the port
+ * that this user could only come from, which proves nothing about root's
+ * mounts. */
 static void judge_denied(const struct probe_target *t,
     const struct probe_facts *f, struct probe_why *out)
 {
@@ -268,6 +290,9 @@ static void judge_denied(const struct probe_target *t,
 	advise(out, "run it as root (sudo)");
 }
 
+/* Judges the answer to MNT (RFC 1813 appendix I, section 5.2.1). Servers answer
+ * MNT3ERR_ACCES both for a path that is not exported and for one that is not
+ * exported to us; their list of exports tells which. */
 static void judge_mnt(const struct probe_target *t, const struct probe_facts *f,
     struct probe_why *out)
 {
@@ -304,6 +329,7 @@ static void judge_mnt(const struct probe_target *t, const struct probe_facts *f,
 	}
 }
 
+/* That rpcbind failed counts only where its answer was needed. */
 void probe_judge(const struct probe_target *t, const struct probe_facts *f,
     struct probe_why *out)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* MOUNT: what is exported, and the handle of the path. */
+/* The MOUNT steps of a probe (RFC 1813 appendix I): what is exported, and the
+ * handle of the path. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 #include "doctor/probe_private.h"
 #include "nfsproto/nfs3_list.h"
 
+/* Keeps the first PROBE_EXPORTS_MAX names, and counts all. */
 static void read_exports(struct probe_facts *f, const struct xdr_view *list)
 {
 	struct mnt3_export e;
@@ -26,6 +28,9 @@ static void read_exports(struct probe_facts *f, const struct xdr_view *list)
 	}
 }
 
+/* Notes whether AUTH_SYS is among the flavors of the export, and their names
+ * for people. An empty list counts as AUTH_SYS, as clients take it. Numbers are
+ * IANA's for RPC authentication (RFC 5531, RFC 2623, RFC 9289). */
 static void read_flavors(struct probe_facts *f, const struct xdr_view *list)
 {
 	size_t len = 0;
@@ -49,6 +54,9 @@ static void read_flavors(struct probe_facts *f, const struct xdr_view *list)
 	}
 }
 
+/* MNT puts this machine on the server's list of clients (RFC 1813 appendix I,
+ * section 5.2.1), from which it is not taken again: UMNT would also remove what
+ * another mount of this machine has put there. */
 static void ask_mnt(struct probe_facts *f, struct ask *a, const char *path)
 {
 	union nfs_args args = {
@@ -70,6 +78,8 @@ static void ask_mnt(struct probe_facts *f, struct ask *a, const char *path)
 	 * of this machine may be on it. */
 }
 
+/* A server need not list its exports, so that an error of EXPORT is noted and
+ * MNT is tried all the same. */
 void probe_mount(const struct probe_target *t, struct probe_facts *f)
 {
 	union nfs_res res;

@@ -17,12 +17,17 @@
 
 enum {
 	PROBE_TOTAL_US = 18000000,
-	PROBE_NAME_US = 5000000, /* what the resolver may take */
-	PROBE_ADDRESSES_MAX = 3, /* that are tried */
-	PROBE_EXPORTS_MAX = 256, /* that are kept */
+	/* Microseconds that the resolver may take. */
+	PROBE_NAME_US = 5000000,
+	/* Addresses that are tried. */
+	PROBE_ADDRESSES_MAX = 3,
+	/* Exports that are kept. */
+	PROBE_EXPORTS_MAX = 256,
+	/* NULL calls that the round trip is measured by. */
 	PROBE_NULLS = 5,
 	PROBE_DATA_MAX = 4096,
-	PROBE_NOT_TRIED = -1, /* in the place of an errno */
+	/* Stands in the place of an errno. */
+	PROBE_NOT_TRIED = -1,
 	NFS_PORT = 2049,
 	MOUNTD_PORT = 20048, /* as IANA has it; knfsd's takes any */
 	NFSACL_PROG = 100227,
@@ -34,14 +39,19 @@ struct probe_reg {
 	uint16_t port; /* over TCP */
 };
 
+/* All that a probe found out. Errors are 0, an errno of ask.h, or
+ * PROBE_NOT_TRIED; times are in microseconds. Zeros, until probe_run()
+ * begins. */
 struct probe_facts {
+	/* When the probe ends, by clock_now_us(). */
 	uint64_t until_us;
 	/* The name. */
 	int gai; /* of getaddrinfo(3); EAI_AGAIN if it took too long */
 	uint64_t name_us;
 	struct sockaddr_storage addr[PROBE_ADDRESSES_MAX];
 	unsigned naddr;
-	unsigned at; /* the one that was asked */
+	/* The address that was asked. */
+	unsigned at;
 	/* rpcbind: an errno, and what is registered. */
 	int rpcbind_err;
 	struct probe_reg nfs3, nfs4, mount3, acl3;
@@ -49,7 +59,9 @@ struct probe_facts {
 	uint16_t nfs_port;
 	int nfs_err; /* of the connection, or of version 3 */
 	int nfs4_err;
-	uint32_t low, high; /* what there is instead; 0: not said */
+	/* The versions that are there instead of 3; 0: the server did not
+	 * say. */
+	uint32_t low, high;
 	bool connected;
 	bool low_port;               /* asked from a port below 1024 */
 	uint64_t rtt_min_us, rtt_us; /* least and median; 0: unknown */
@@ -78,8 +90,10 @@ struct probe_facts {
 	uint32_t access; /* granted to who asks, of the root directory */
 	fattr3 root;     /* its attributes, where `has_root` */
 	bool has_root;
-	unsigned entries; /* looked at */
-	bool fine;        /* a time stamp of theirs was no whole second */
+	/* Entries of directories that were looked at. */
+	unsigned entries;
+	/* A time stamp among them was no whole second. */
+	bool fine;
 	/* Whether root here is root there, where that was to be seen. */
 	enum probe_squash {
 		PROBE_SQUASH_UNKNOWN,
@@ -96,28 +110,32 @@ struct probe_facts {
 	unsigned char data[PROBE_DATA_MAX]; /* its first bytes */
 	uint32_t data_len;
 	uint64_t rate_bytes; /* read to measure */
-	uint64_t rate_us;    /* that this took, without a round trip */
-	bool rate_bound;     /* it may be more */
+	/* How long that took, without a round trip. */
+	uint64_t rate_us;
+	bool rate_bound; /* it may be more */
 	/* Clocks: the server's minus ours. */
 	bool clock_known;
 	int64_t clock_us;
-	const char *clock_by; /* how that is known */
-	bool future;          /* something there was changed after now */
-	int64_t future_us;    /* how long after */
-	int write_err;        /* of the trial in a directory */
+	/* How the difference was found out, for people. */
+	const char *clock_by;
+	bool future;       /* something there was changed after now */
+	int64_t future_us; /* how long after */
+	int write_err;     /* of the trial in a directory */
 	uint32_t write_status;
 	const char *write_step; /* that failed; NULL: none */
 };
 
-/* Find addresses. */
+/* Finds addresses of the target. */
 void probe_name(const struct probe_target *t, struct probe_facts *f);
 /* Ask rpcbind, NFS and MOUNT. */
 void probe_reach(const struct probe_target *t, struct probe_facts *f);
-/* MNT, if there is a path. */
+/* Asks MOUNT for its exports, and for the handle of the path, if there is
+ * one. */
 void probe_mount(const struct probe_target *t, struct probe_facts *f);
 /* Asks MNT of another path of the same server. */
 void probe_mnt(const struct probe_target *t, struct probe_facts *f);
-/* Attributes, a listing, a READ and the rate. */
+/* Asks for limits, rights, a listing, a READ and the rate, if there is a
+ * handle. */
 void probe_files(struct probe_facts *f);
 /* The difference of the clocks, by ICMP where that is permitted. */
 void probe_clock(struct probe_facts *f);
@@ -129,14 +147,15 @@ void probe_write(struct probe_facts *f, const char *dir);
 struct probe_facts *probe_run(const struct probe_target *t);
 void probe_facts_free(struct probe_facts *f);
 
-/* A connection to its NFS, or NULL and an errno. */
+/* A connection to the NFS port that was found; NULL, and an errno in `*err`. */
 struct ask *probe_open_nfs(const struct probe_facts *f, int *err);
+/* The address that was asked last; it points into `f`. */
 const struct sockaddr *probe_addr(const struct probe_facts *f);
-/* "192.0.2.7" */
+/* "192.0.2.7", in `buf`, which is returned. */
 const char *probe_addr_text(
     const struct sockaddr_storage *ss, char *buf, size_t size);
 
-/* Tells what is wrong, by the facts. */
+/* Says in `out` why the target cannot be mounted, by the facts alone. */
 void probe_judge(const struct probe_target *t, const struct probe_facts *f,
     struct probe_why *out);
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* A line for each fact of a probe: the way there, what is exported, the file
- * system, the link, the clock. */
+ * system, the link, the clock. It is for `forefetch probe` and for the part of
+ * doctor that asks a server itself. The cause that probe_judge() finds stands
+ * in the line of the step that it belongs to. */
 #include "doctor/probe_report.h"
 
 #include <errno.h>
@@ -11,16 +13,26 @@
 
 #include "ctl/ctl_text.h"
 
+/* Bounds of the verdicts, and the figures of the estimate of what prefetching
+ * saves. */
 enum {
+	/* Bytes: READs of less cost more round trips than they need to. */
 	SMALL_RSIZE = 32 << 10,
 	CLOCK_WARN_US = 1000000,
-	CLOCK_FAIL_US = 60000000 - 500000, /* a minute, as far as is measured */
+	/* A minute, as far as is measured. */
+	CLOCK_FAIL_US = 60000000 - 500000,
+	/* Small files of the job that is estimated. */
 	FILES = 1000,
-	CALLS = 3,         /* LOOKUP, ACCESS, READ: one after the other */
-	FILE_BYTES = 4096, /* of a small file */
-	CALL_BYTES = 1024, /* asked and answered for it besides */
-	SERVED_US = 200,   /* what an answer from the cache takes */
-	SHORT_US = 1000,   /* a round trip that is not worth it */
+	/* Calls for a file, one after the other: LOOKUP, ACCESS, READ. */
+	CALLS = 3,
+	/* Bytes of a small file. */
+	FILE_BYTES = 4096,
+	/* Bytes that are asked and answered for it besides. */
+	CALL_BYTES = 1024,
+	/* Microseconds that an answer from the cache takes. */
+	SERVED_US = 200,
+	/* A round trip, in microseconds, that prefetching does not pay for. */
+	SHORT_US = 1000,
 };
 
 /* The line that a cause belongs to. */
@@ -40,6 +52,8 @@ static const char *const causes[] = {
     [PROBE_UNSURE] = "export",
 };
 
+/* A name that takes a second to resolve makes each mount, and each
+ * reconnection, that much slower. */
 static void report_name(const struct probe_target *t,
     const struct probe_facts *f, struct findings *out)
 {
@@ -63,6 +77,7 @@ static void report_name(const struct probe_target *t,
 		    "/etc/nsswitch.conf, or add the server to /etc/hosts");
 }
 
+/* Nothing of it is said where NFS did not answer: the verdict does that. */
 static void report_ports(const struct probe_facts *f, struct findings *out)
 {
 	char nfs[32] = "no NFSv3", mount[32] = "no MOUNT";
@@ -106,6 +121,9 @@ static void report_exports(const struct probe_facts *f, struct findings *out)
 		    f->exports_all, list, len < sizeof(list) ? "" : "...");
 }
 
+/* Limits of the export's root. knfsd reports a time_delta of a second, whatever
+ * its file system has, so times that were seen decide (RFC 1813 section
+ * 3.3.19). */
 static void report_limits(const struct probe_facts *f, struct findings *out)
 {
 	char rd[CTL_TEXT_MAX], wr[CTL_TEXT_MAX], grain[CTL_TEXT_MAX];
@@ -144,6 +162,8 @@ static void report_limits(const struct probe_facts *f, struct findings *out)
 		    out, FINDING_OK, "time stamps", "finer than a second");
 }
 
+/* Room, names and ACLs: facts that nobody has to change, but that explain
+ * much. */
 static void report_fs(const struct probe_facts *f, struct findings *out)
 {
 	char avail[CTL_TEXT_MAX], total[CTL_TEXT_MAX];
@@ -169,6 +189,8 @@ static void report_fs(const struct probe_facts *f, struct findings *out)
 		    "work on it");
 }
 
+/* A squashed root is as it should be, and a surprise to whoever runs `forefetch
+ * warm` as root. */
 static void report_squash(const struct probe_facts *f, struct findings *out)
 {
 	switch (f->squash) {
@@ -192,6 +214,7 @@ static void report_squash(const struct probe_facts *f, struct findings *out)
 	}
 }
 
+/* Whether a file could be read, with the reason where none was. */
 static void report_read(const struct probe_facts *f, struct findings *out)
 {
 	if (f->list_err == PROBE_NOT_TRIED)
@@ -215,11 +238,15 @@ static void report_read(const struct probe_facts *f, struct findings *out)
 	}
 }
 
+/* Bytes a second; 0: not known. */
 static uint64_t rate(const struct probe_facts *f)
 {
 	return f->rate_us ? f->rate_bytes * 1000000 / f->rate_us : 0;
 }
 
+/* The round trip, the rate, and what prefetching may save by them: an estimate
+ * of a job that opens many small files, without it and with everything fetched
+ * in time. */
 static void report_link(const struct probe_facts *f, struct findings *out)
 {
 	char least[CTL_TEXT_MAX], rtt[CTL_TEXT_MAX], text[CTL_TEXT_MAX];
@@ -291,6 +318,7 @@ static void report_clock(const struct probe_facts *f, struct findings *out)
 	    "set-ntp true): make(1) and caches go by it");
 }
 
+/* Only if the user asked for a trial. */
 static void report_write(const struct probe_facts *f, struct findings *out)
 {
 	if (f->write_err == PROBE_NOT_TRIED)
@@ -313,6 +341,8 @@ static void report_write(const struct probe_facts *f, struct findings *out)
 			     "user may write in");
 }
 
+/* The lines in the order of the way to a file. Behind a step that failed, only
+ * those follow that could be found out all the same. */
 void probe_report(const struct probe_target *t, const struct probe_facts *f,
     struct findings *out)
 {
