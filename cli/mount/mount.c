@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch mount, and /sbin/mount.forefetch: their command line. */
+/*
+ * forefetch mount, and /sbin/mount.forefetch: their command line, and the order
+ * of the steps of a mount, which are in other files (mount_private.h). Each
+ * step says what it has done with -v, or what went wrong and what to do; the
+ * first one that fails ends the mount, and what was made for it alone is taken
+ * back.
+ */
 #include <ctype.h>
 #include <errno.h>
 #include <getopt.h>
@@ -17,6 +23,8 @@
 
 /* ---- before anything changes ------------------------------------------ */
 
+/* Finds the mount point, without symbolic links, as the kernel and umount will
+ * name it. A missing one is not made: it may be the wrong name. */
 static int check_dir(struct mount_job *job, const char *dir)
 {
 	struct stat st;
@@ -35,6 +43,8 @@ static int check_dir(struct mount_job *job, const char *dir)
 	return MOUNT_GOOD;
 }
 
+/* Says before anything is changed that only root can mount. mount(8) runs a
+ * helper as the user who called it, so its option "user" cannot work here. */
 static int check_root(const struct mount_job *job)
 {
 	if (geteuid() == 0)
@@ -49,6 +59,7 @@ static int check_root(const struct mount_job *job)
 	    "only root can mount; use sudo");
 }
 
+/* The steps that need nothing but what was typed. */
 static int parse(struct mount_job *job, const char *source, const char *dir)
 {
 	struct mount_why why;
@@ -75,6 +86,10 @@ static int parse(struct mount_job *job, const char *source, const char *dir)
 
 /* ---- step by step ------------------------------------------------------ */
 
+/* All steps, in their order. From the moment when files may have been written,
+ * signals are held, so that this process takes them back instead of dying
+ * (mount_section_end()). A dry run (-f, as with mount(8)) ends when it is known
+ * which section would serve the mount. */
 static int steps(struct mount_job *job, const char *source, const char *dir)
 {
 	int code = parse(job, source, dir);
@@ -107,6 +122,7 @@ static int steps(struct mount_job *job, const char *source, const char *dir)
 	return code;
 }
 
+/* Frees what the steps have found. */
 static void release(struct mount_job *job)
 {
 	if (job->hold >= 0)
@@ -119,6 +135,7 @@ static void release(struct mount_job *job)
 
 /* ---- the command line ------------------------------------------------- */
 
+/* Appends the text of another -o; false without memory. */
 static bool add_options(struct mount_job *job, const char *text)
 {
 	char *all = NULL;
@@ -131,6 +148,7 @@ static bool add_options(struct mount_job *job, const char *text)
 	return true;
 }
 
+/* The letters of mount(8) and of mount.nfs(8), so that either's habits work. */
 static const struct option longs[] = {
     {"options", required_argument, NULL, 'o'},
     {"verbose", no_argument, NULL, 'v'},
@@ -145,7 +163,8 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* 0; an exit status after a message; or -1 for help. */
+/* Does as one option says: 0; an exit status after a message; or -1 for help.
+ * mount(8) may pass -t and -N to a helper; of -N only a refusal is right. */
 static int take_option(struct mount_job *job, int c)
 {
 	switch (c) {
@@ -188,6 +207,7 @@ static int take_option(struct mount_job *job, int c)
 	}
 }
 
+/* Prints the form of the command; to stdout where it was asked for. */
 static int usage(const struct mount_job *job, FILE *out)
 {
 	fprintf(out,
@@ -197,7 +217,8 @@ static int usage(const struct mount_job *job, FILE *out)
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
-/* A field of fstab(5): what would end it, or begin a comment, is escaped. */
+/* Writes a field of fstab(5): blanks, which would end it, and '#', which would
+ * begin a comment, are escaped in octal, and so are backslashes. */
 static void put_field(const char *text)
 {
 	for (; *text; text++)
@@ -207,7 +228,8 @@ static void put_field(const char *text)
 			putchar(*text);
 }
 
-/* The line that does the same at every boot. */
+/* Prints the line that does the same at every boot. Without _netdev systemd
+ * would mount before there is a network. */
 static void tell_fstab(const struct mount_job *job)
 {
 	fputs("In /etc/fstab, for every boot:\n", stdout);
@@ -221,6 +243,7 @@ static void tell_fstab(const struct mount_job *job)
 	puts(" 0 0");
 }
 
+/* Parses the command line and does as it says; an exit status of mount(8). */
 static int run(struct mount_job *job, int argc, char **argv)
 {
 	const char *letters = job->helper ? "o:vfnrwst:N:h" : "o:vfnrwsh";
@@ -258,6 +281,7 @@ int mount_helper(int argc, char **argv, const char *socket)
 	return code;
 }
 
+/* The same with the exit codes of forefetch. */
 static int mount_main(int argc, char **argv, const char *socket)
 {
 	struct mount_job job = {

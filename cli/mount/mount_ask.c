@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* MOUNT version 3 (RFC 1813 section 5) of the daemon. */
+/* MOUNT version 3 (RFC 1813 appendix I, section 5) of the daemon, asked as the
+ * kernel will ask it a moment later. The kernel tells an errno only, and often
+ * the same for a path that does not exist and one that is not exported. */
 #include "mount/mount_ask.h"
 
 #include <errno.h>
@@ -12,13 +14,19 @@
 #include "base/clock.h"
 #include "nfsproto/nfs3_list.h"
 
+/* Seconds that the server gets at least, whatever `wait` says; and bytes of the
+ * list of exports in a message. */
 enum { LEAST_S = 5, TEXT_BYTES = 1024 };
 
+/* The exports of the server, for a message. */
 struct export_text {
-	char text[TEXT_BYTES]; /* as many paths as it holds */
-	bool covered;          /* the path is one of them, or below one */
+	/* As many paths as it holds, with commas between them. */
+	char text[TEXT_BYTES];
+	/* The path is one of them, or lies below one. */
+	bool covered;
 };
 
+/* False where the server does not list them, as it need not. */
 static bool ask_exports(
     struct ask *a, const char *path, struct export_text *out)
 {
@@ -40,6 +48,9 @@ static bool ask_exports(
 	return true;
 }
 
+/* Puts a mountstat3 into words. Servers answer MNT3ERR_ACCES, or even NOENT,
+ * for what they do not export, so their list is asked before the status is
+ * believed. */
 static bool tell_status(
     struct ask *a, uint32_t status, const char *path, struct mount_why *why)
 {
@@ -75,7 +86,8 @@ static bool tell_status(
 	}
 }
 
-/* The daemon closes connections that come from the wrong host or port. */
+/* The daemon closed the connection, as it does with one from a host or a port
+ * that it does not serve. */
 static bool tell_closed(const struct ask *a, struct mount_why *why)
 {
 	int err = ask_port_error(a);
@@ -91,6 +103,7 @@ static bool tell_closed(const struct ask *a, struct mount_why *why)
 				 "section has this host, and its log");
 }
 
+/* Puts an errno of ask.h into words. */
 static bool tell_error(const struct ask *a, int err, unsigned limit_s,
     const char *path, struct mount_why *why)
 {
@@ -104,8 +117,8 @@ static bool tell_error(const struct ask *a, int err, unsigned limit_s,
 	return mount_refuse(why, "MOUNT of %s failed: %s", path, strerror(err));
 }
 
-/* With `secure` the daemon takes calls from ports below 1024 only, as root's
- * are. */
+/* Connects to the daemon's listener; NULL with a reason. With `secure` the
+ * daemon takes calls from ports below 1024 only, as root's are. */
 static struct ask *open_daemon(const char *address, unsigned port,
     uint64_t limit_us, struct mount_why *why)
 {

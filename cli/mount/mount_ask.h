@@ -8,7 +8,9 @@
 
 #include "mount/mount_job.h"
 
-/* Blocks for `wait_s` seconds at most. False with a reason. */
+/* Asks the daemon's listener at `address` and `port` for the handle of `path`,
+ * for `wait_s` seconds, or five if that is less. Blocks. False with a reason in
+ * `why`. */
 bool mount_ask(const char *address, unsigned port, const char *path,
     unsigned wait_s, struct mount_why *why);
 

@@ -8,11 +8,13 @@
 
 #include "ctl/ctl_command.h"
 
-/* The helpers: exit statuses of mount(8). */
+/* The helpers mount.forefetch(8) and umount.forefetch(8): a whole command line,
+ * and an exit status of mount(8), MOUNT_… of mount_job.h. */
 int mount_helper(int argc, char **argv, const char *socket);
 int umount_helper(int argc, char **argv, const char *socket);
 
-/* `forefetch mount` without arguments: an exit code of forefetch. */
+/* `forefetch mount` without arguments: prints what is mounted through the
+ * daemon at `socket`. An exit code of forefetch. */
 int mount_list(const char *socket, bool json);
 
 #endif

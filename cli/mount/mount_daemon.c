@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions of mount and umount to forefetchd. */
+/* Questions of mount and umount to forefetchd: is it there, and of this
+ * release; has it taken the section up; is the server up. */
 #include "mount/mount_daemon.h"
 
 #include <signal.h>
@@ -15,8 +16,10 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Between two looks at a server that is waited for. */
 #define POLL_NS     100000000
 #define QUIET_US    2000000 /* no word of waiting before that */
+/* The two arguments of "%.*s". */
 #define TEXT(bytes) (int)(bytes).len, (const char *)(bytes).data
 
 Forefetch__Response *mount_daemon_status(
@@ -34,6 +37,8 @@ Forefetch__Response *mount_daemon_status(
 	return NULL;
 }
 
+/* Other sections' failures are none of this mount's: only a change of the whole
+ * file, or of the section that it needs, counts. */
 bool mount_daemon_reload(
     const char *socket, const char *name, struct mount_why *why)
 {
@@ -63,7 +68,8 @@ bool mount_daemon_reload(
 
 /* ---- waiting ---------------------------------------------------------- */
 
-/* 1: calls would get through, 0: not yet, -1: after a message. */
+/* Asks how the server is: 1: calls would get through, 0: not yet, with the
+ * reason, -1: after a message. An idle connection is made when a call comes. */
 static int look(const char *socket, const char *name, struct mount_why *why)
 {
 	Forefetch__Response *res = ctl_status(socket, name);
@@ -91,7 +97,7 @@ static int look(const char *socket, const char *name, struct mount_why *why)
 	return good;
 }
 
-/* One line, which is written anew. */
+/* One line on a terminal, which is written anew. */
 static void put_waiting(
     const struct mount_talk *talk, const char *name, const char *why)
 {
@@ -100,6 +106,7 @@ static void put_waiting(
 	fputs(")...", stderr);
 }
 
+/* The signals that would end this process. */
 static void fill_ends(sigset_t *ends)
 {
 	sigemptyset(ends);
@@ -108,7 +115,9 @@ static void fill_ends(sigset_t *ends)
 	sigaddset(ends, SIGHUP);
 }
 
-/* Until the server is up, or a signal of `ends` is there. */
+/* Asks until the server is up, `wait_s` have passed, or a signal of `ends` is
+ * there, which is blocked and taken by sigtimedwait(2). Returns as
+ * mount_daemon_wait() does. */
 static int wait_loop(const struct mount_talk *talk, const char *socket,
     const char *name, unsigned wait_s, const sigset_t *ends,
     struct mount_why *why)

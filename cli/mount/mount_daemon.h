@@ -13,19 +13,20 @@
 Forefetch__Response *mount_daemon_status(
     const struct mount_talk *talk, const char *socket);
 
-/* Have the configuration read again, and see that `name` (NULL: none) was not
- * refused. False with a reason, or with an empty one after a message. */
+/* Has the configuration read again, and sees that the section `name` (NULL:
+ * none) was not refused. False with a reason, or with an empty one after a
+ * message. */
 bool mount_daemon_reload(
     const char *socket, const char *name, struct mount_why *why);
 
 /* From here on, signals that would end this process end mount_daemon_wait()
- * instead, until `former` is the mask again. */
+ * instead, until `*former`, the mask of now, is set again. */
 void mount_daemon_hold_signals(sigset_t *former);
 
-/*
- * Wait until the server is up, `wait_s` seconds at most. False with a reason:
- * in what state it is, and why. On a terminal it says what it waits for.
- */
+/* Waits until the server is up, `wait_s` seconds at most. On a terminal it says
+ * what it waits for. Returns 1 if it is up; 0 if the time has passed, and the
+ * reason says in which state it is; -1 after a signal, with a reason, or where
+ * the daemon does not answer, after a message and with an empty reason. */
 int mount_daemon_wait(const struct mount_talk *talk, const char *socket,
     const char *name, unsigned wait_s, struct mount_why *why);
 

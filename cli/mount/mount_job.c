@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Messages of mount and umount: which step, and why. */
+/* Messages of mount and umount: which step, and why. Programs that run mount(8)
+ * show them to people who did not start it themselves, so each names the
+ * program and the step. */
 #include "mount/mount_job.h"
 
 #include <stdarg.h>
@@ -18,7 +20,8 @@ bool mount_refuse(struct mount_why *why, const char *fmt, ...)
 	return false;
 }
 
-/* Escapes bytes, since a message may hold what was typed. */
+/* Writes "PROG: STEP: TEXT" with all bytes escaped that a terminal might obey,
+ * since a message may hold what was typed, or what a server said. */
 __attribute__((format(printf, 4, 0))) static void say(FILE *out,
     const struct mount_talk *talk, const char *step, const char *fmt,
     va_list ap)

@@ -23,36 +23,43 @@
 
 #include <stdbool.h>
 
-/* Exit statuses, as of mount(8). */
+/* Exit statuses, as of mount(8), which passes on those of its helpers. */
 enum {
 	MOUNT_GOOD = 0,
-	MOUNT_USAGE = 1, /* or permissions */
+	/* Wrong usage, or missing privileges. */
+	MOUNT_USAGE = 1,
+	/* The system or the daemon failed; nothing was mounted. */
 	MOUNT_SYSTEM = 2,
+	/* Mounted, but /run/mount/utab could not be written. */
 	MOUNT_UTAB = 16,
+	/* The mount itself failed. */
 	MOUNT_FAILED = 32,
 };
 
 /* Enough for every message: a path of an export, and what is said of it. */
 enum { MOUNT_WHY_MAX = 2048 };
 
+/* A reason, in one sentence that also says what to do. */
 struct mount_why {
 	char text[MOUNT_WHY_MAX];
 };
 
-/* Write the message, and return false. */
+/* Writes the reason, made as by printf(3), and returns false, for functions
+ * that end with it. */
 bool mount_refuse(struct mount_why *why, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 
 /* Who speaks, and how much. */
 struct mount_talk {
-	const char *prog; /* "forefetch mount", "mount.forefetch" */
+	/* "forefetch mount", or "mount.forefetch". */
+	const char *prog;
 	bool verbose;
 };
 
-/* "PROG: STEP: TEXT" on stderr; returns `code`. */
+/* Prints "PROG: STEP: TEXT" on stderr, and returns `code`. */
 int mount_fail(const struct mount_talk *talk, int code, const char *step,
     const char *fmt, ...) __attribute__((format(printf, 4, 5)));
-/* The same on stdout if `talk->verbose`: a step is done. */
+/* Prints the same on stdout if `talk->verbose`: a step is done. */
 void mount_step(const struct mount_talk *talk, const char *step,
     const char *fmt, ...) __attribute__((format(printf, 3, 4)));
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The mounts of the kernel, and mount(2) and umount(2) by libmount. */
+/* The mounts of the kernel, and mount(2) and umount(2) by libmount, which also
+ * keeps /run/mount/utab as other programs expect it. What the kernel's NFS
+ * client knows beyond mountinfo is in /proc/fs/nfsfs. */
 #include "mount/mount_kernel.h"
 
 #include <errno.h>
@@ -10,6 +12,7 @@
 
 #include <libmount/libmount.h>
 
+/* All mounts of this mount namespace (proc(5)). */
 #define MOUNTS  "/proc/self/mountinfo"
 /* Each server that the NFS client of this network namespace talks to. */
 #define SERVERS "/proc/fs/nfsfs/servers"
@@ -30,8 +33,9 @@ static void option(
 		snprintf(out, size, "%.*s", (int)len, value);
 }
 
-/* "v3 7f000001  120 0:28         480c2a27ab1a196:0 no": the device here, and
- * the server's own id. */
+/* The server's own id of the file system on the device `dev` here, by a line
+ * such as "v3 7f000001 120 0:28 480c2a27ab1a196:0 no"; "" where it is not
+ * known. */
 static void find_fsid(dev_t dev, char fsid[40])
 {
 	FILE *in = fopen(VOLUMES, "re");
@@ -48,6 +52,8 @@ static void find_fsid(dev_t dev, char fsid[40])
 		fclose(in);
 }
 
+/* Fills in a mount; false where it is none of NFSv3, or has no port, as mounts
+ * of ours always have. */
 static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
 {
 	const char *type = mnt_fs_get_fstype(fs);
@@ -73,6 +79,8 @@ static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
 	return strcmp(vers, "3") == 0 && out->port > 0;
 }
 
+/* A list that memory was short for is none at all: nobody is to take a part of
+ * it for all. */
 struct mount_entry *mount_kernel_list(size_t *n)
 {
 	struct libmnt_table *table = mnt_new_table_from_file(MOUNTS);
@@ -114,6 +122,7 @@ bool mount_entry_shares(
 	return a->port == b->port && *a->fsid && strcmp(a->fsid, b->fsid) == 0;
 }
 
+/* Slashes at the end make no difference. */
 static bool same_path(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b);
@@ -150,7 +159,8 @@ bool mount_kernel_at(const char *dir, struct mount_entry *out)
 	return found;
 }
 
-/* "v3 7f000001  120   2 nas": version, address and port in hexadecimal. */
+/* The lines are such as "v3 7f000001 120 2 nas": version, then address and port
+ * in hexadecimal. */
 bool mount_kernel_uses(unsigned port)
 {
 	FILE *in = fopen(SERVERS, "re");
@@ -169,12 +179,15 @@ bool mount_kernel_uses(unsigned port)
 
 /* ---- mount(2) --------------------------------------------------------- */
 
+/* Says so, and returns the status. */
 static int no_memory(struct mount_why *why)
 {
 	mount_refuse(why, "out of memory");
 	return MOUNT_SYSTEM;
 }
 
+/* Helpers are disabled, since this is one; options come from the caller alone,
+ * without fstab(5) (MNT_OMODE_NOTAB). */
 int mount_kernel_mount(
     const struct mount_call *call, int *error, struct mount_why *why)
 {
@@ -207,6 +220,7 @@ int mount_kernel_mount(
 	return code;
 }
 
+/* Helpers are disabled here, too. */
 int mount_kernel_umount(const struct umount_call *call, struct mount_why *why)
 {
 	struct libmnt_context *cxt = mnt_new_context();

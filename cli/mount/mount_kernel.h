@@ -15,20 +15,24 @@
 
 /* One mount of a file system of NFSv3. */
 struct mount_entry {
-	char source[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2]; /* as it was typed */
+	/* As it was typed, and as the kernel shows it: "nas:/home". */
+	char source[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2];
 	char dir[4096];
-	char address[64]; /* that the kernel talks to */
+	/* The address that the kernel talks to. */
+	char address[64];
 	unsigned port;
-	char listen[80]; /* both: "127.0.0.1:289", "[::1]:289" */
+	/* Address and port: "127.0.0.1:289", "[::1]:289". */
+	char listen[80];
 	/* Which file system of the server it is; "" where that is not known. */
 	char fsid[40];
 };
 
-/* All of them, to be freed; those that hide others come later. NULL where the
- * list cannot be read, or there is no memory. */
+/* All mounts of NFSv3, `*n` of them, to be freed by free(3); those that hide
+ * others come later. NULL where the list cannot be read, or memory is short. */
 struct mount_entry *mount_kernel_list(size_t *n);
 
-/* The path of the server that a mount's source names. */
+/* The path of the server that the mount's source names, within it; "" where it
+ * names none. */
 const char *mount_entry_path(const struct mount_entry *entry);
 
 /* Whether both are of one file system of one server. */
@@ -42,28 +46,33 @@ bool mount_kernel_has(unsigned port, const char *path);
  * in other mount namespaces, too, and what is unmounted but still open. */
 bool mount_kernel_uses(unsigned port);
 
-/* The mount that is seen at `dir`, an absolute path; false: no NFSv3 mount is,
- * or another file system is mounted over it. */
+/* The mount that is seen at `dir`, an absolute path. False: it is none of
+ * NFSv3, or another file system is mounted over it. */
 bool mount_kernel_at(const char *dir, struct mount_entry *out);
 
+/* The arguments of a mount. `options` is a list for libmount and the kernel. */
 struct mount_call {
 	const char *source;
 	const char *dir;
 	const char *options;
 	const char *fstype;
-	bool no_utab; /* -n */
+	/* -n: nothing is written to /run/mount/utab. */
+	bool no_utab;
 };
 
-/* An exit status; `why` where it is not MOUNT_GOOD, and `error` the errno of
- * mount(2), or 0. */
+/* Mounts, and returns an exit status of mount(8); `why` has the reason where it
+ * is not MOUNT_GOOD, and `*error` the errno of mount(2), or 0 where that was
+ * not called. May wait for the server for minutes. */
 int mount_kernel_mount(
     const struct mount_call *call, int *error, struct mount_why *why);
 
+/* The arguments of an unmount: the options -l, -f, -r and -n of umount(8). */
 struct umount_call {
 	const char *dir;
 	bool lazy, force, read_only, no_utab;
 };
 
+/* Unmounts, and returns likewise. */
 int mount_kernel_umount(const struct umount_call *call, struct mount_why *why);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch mount without arguments: what is mounted through the daemon. */
+/* forefetch mount without arguments lists what is mounted through the daemon:
+ * the kernel's mounts, joined with the daemon's servers by the addresses at
+ * which these listen. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,6 +17,8 @@
 
 /* ---- what holds where --------------------------------------------------- */
 
+/* The consistency of the [export] section for that path; NULL: there is
+ * none. */
 static const char *override_of(
     const Forefetch__ServerStatus *srv, const char *path)
 {
@@ -27,8 +31,8 @@ static const char *override_of(
 	return NULL;
 }
 
-/* A section of an export holds for the whole file system of its path, so also
- * for other paths of it that are mounted. */
+/* The mode that holds for a mount. A section of an export holds for the whole
+ * file system of its path, so also for other paths of it that are mounted. */
 static const char *consistency_of(const Forefetch__ServerStatus *srv,
     const struct mount_entry *entry, const struct mount_entry *all, size_t n)
 {
@@ -68,7 +72,8 @@ static void put_row(struct ctl_table *t, const struct mount_entry *entry,
 	ctl_table_cell(t, "%s", state);
 }
 
-/* In one of two forms; how many there are. */
+/* Writes every mount whose address is a listener's, as JSON if `j` is set, else
+ * into the table; returns how many there are. */
 static unsigned put_all(const Forefetch__Status *status,
     const struct mount_entry *all, size_t n, struct ctl_table *t,
     struct json *j)
@@ -95,6 +100,7 @@ static unsigned put_all(const Forefetch__Status *status,
 	return count;
 }
 
+/* The exit code says whether the kernel's list could be read. */
 int mount_list(const char *socket, bool json)
 {
 	Forefetch__Response *res = ctl_status(socket, NULL);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The server, the export, and mount(2). */
+/* The steps from a section to a mount: the server is waited for and asked about
+ * the path, then the kernel mounts. Most errors are found before mount(2),
+ * which would wait for minutes and then tell an errno. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,9 +16,10 @@
 #include "mount/mount_kernel.h"
 #include "mount/mount_private.h"
 
-/* After so long the cause is looked for, seconds. */
+/* Seconds after which the cause is looked for; servers that are up are there
+ * before. */
 #define FIRST_S       3u
-/* To find the cause takes so long at least, whatever `wait` says. */
+/* Seconds that a probe for the cause gets at least, whatever `wait` says. */
 #define PROBE_LEAST_S 2u
 
 /* Goes to /run/mount/utab: then umount(8) runs umount.forefetch(8), whatever
@@ -35,7 +38,9 @@ int mount_check(struct mount_job *job)
 	    "%s is mounted at %s already", at.source, job->dir);
 }
 
-/* Waiting changes nothing about these. */
+/* Whether waiting changes nothing about this cause. At boot nobody sits before
+ * it, and names, routes and services may still come, so a helper without a
+ * terminal waits for more of them. */
 static bool is_final(const struct mount_job *job, enum probe_cause cause)
 {
 	/* Whoever sits before it can say at once what was meant. */
@@ -56,8 +61,8 @@ static bool is_final(const struct mount_job *job, enum probe_cause cause)
 	}
 }
 
-/* Ask the server itself, as the section has it; for `limit_s`, 0: as long as
- * it takes. */
+/* Asks the server itself why it does not answer, at the address and ports of
+ * its section, for `limit_s` seconds; 0: as long as it takes. */
 static void probe(
     const struct mount_job *job, unsigned limit_s, struct probe_why *out)
 {
@@ -74,6 +79,8 @@ static void probe(
 	probe_why(&target, out);
 }
 
+/* Says why the server is not up, by the probe or, where that found nothing, by
+ * the daemon's reason `why`. */
 static int tell_down(const struct mount_job *job, const struct mount_why *why,
     const struct probe_why *found)
 {
@@ -87,7 +94,7 @@ static int tell_down(const struct mount_job *job, const struct mount_why *why,
 	    *found->remedy ? "; " : "", found->remedy);
 }
 
-/* How much of the time to wait is left, seconds. */
+/* How many seconds of `wait` are left. */
 static unsigned left_s(const struct mount_job *job, uint64_t begun_us)
 {
 	unsigned waited = (unsigned)((clock_now_us() - begun_us) / 1000000);
@@ -95,7 +102,9 @@ static unsigned left_s(const struct mount_job *job, uint64_t begun_us)
 	return waited < job->options.wait_s ? job->options.wait_s - waited : 0;
 }
 
-/* Most servers are up at once; where one is not, the cause is looked for. */
+/* Waits until the daemon is connected to the server. Most servers are up at
+ * once; where one is not, a probe looks for the cause meanwhile, and the
+ * waiting ends if that is final. */
 static int wait_for(struct mount_job *job)
 {
 	unsigned wait_s = job->options.wait_s, left;
@@ -126,6 +135,8 @@ static int wait_for(struct mount_job *job)
 	return up > 0 ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
+/* The signals are let through again before MOUNT and the kernel, which may take
+ * longer than anybody waits. */
 int mount_reach(struct mount_job *job)
 {
 	struct mount_why why;
@@ -144,7 +155,8 @@ int mount_reach(struct mount_job *job)
 	return MOUNT_GOOD;
 }
 
-/* Puts the error of mount(2) into words. */
+/* Puts the errno of mount(2) into words. Of those that may come from the
+ * server, a probe finds the cause. */
 static int tell_errno(const struct mount_job *job, int code, int error,
     const struct mount_why *why)
 {
@@ -171,6 +183,10 @@ static int tell_errno(const struct mount_job *job, int code, int error,
 	    *found.remedy ? "; " : "", found.remedy);
 }
 
+/* Our options stand behind those of the user, except for presets, so that they
+ * count: the kernel takes the last of two that contradict each other. Locks
+ * stay local, as the daemon has no lock manager, and the ports of NFS and MOUNT
+ * are the listener's. */
 int mount_now(struct mount_job *job)
 {
 	const struct mount_plan *plan = &job->plan;
@@ -201,11 +217,10 @@ int mount_now(struct mount_job *job)
 	return MOUNT_GOOD;
 }
 
-/*
- * Options of a path hold for the file system that it is on. Which one that is
- * shows when it is mounted; if another path of it was mounted before, that
- * would change under its users.
- */
+/* Options of a path hold for the file system that it is on. Which one that is
+ * shows when it is mounted; if another path of it was mounted before, its
+ * consistency would change under its users, so this mount is undone and
+ * refused. */
 int mount_check_sharing(struct mount_job *job)
 {
 	struct umount_call call = {.dir = job->dir, .no_utab = job->no_utab};
@@ -240,8 +255,8 @@ int mount_check_sharing(struct mount_job *job)
 	return code;
 }
 
-/* Only flags of the mount can change; a line of /etc/fstab brings its other
- * options along, too. */
+/* For -o remount: only flags of the mount can change. A line of /etc/fstab
+ * brings its other options along, which were parsed and are left out. */
 int mount_again(struct mount_job *job)
 {
 	struct mount_call call = {.source = job->source.text,

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The options of a mount. A table says of mount(8)'s and nfs(5)'s whether they
- * are passed on; what is not in it is asked of the configuration's keys.
+ * The options of a mount, sorted into those for the kernel and those for the
+ * daemon. A table says of mount(8)'s and nfs(5)'s whether they are passed on;
+ * what is not in it is asked of the configuration's keys. An option that would
+ * have no effect, or the wrong one, is refused with the reason: nobody looks
+ * for it later.
  */
 #include "mount/mount_options.h"
 
@@ -14,15 +17,22 @@
 
 #include "config/spelling.h"
 
+/* Seconds that a mount waits for a server that is not up. */
 #define WAIT_DEFAULT_S 20u
 #define WAIT_MAX_S     3600u
 
+/* The ways in which an option is treated. */
 enum treat {
-	PASS,   /* to libmount and the kernel, as it is */
-	NUMBER, /* the same, and its value is a number */
-	DROP,   /* it is so anyway */
+	/* To libmount and the kernel, as it is. */
+	PASS,
+	/* The same, if its value is a number. */
+	NUMBER,
+	/* It is so anyway. */
+	DROP,
+	/* With the reason of its row. */
 	REFUSE,
-	SPECIAL, /* by its name, in take_row() */
+	/* By its name, in take_row(). */
+	SPECIAL,
 };
 
 /* Why an option is refused. */
@@ -32,11 +42,13 @@ enum treat {
 #define TCP     "forefetchd listens on TCP only"
 #define LOCKS   "locks are local: forefetch does not carry the lock protocol"
 
-/* Options that are treated alike. `only`: the value that is right anyway; with
- * others they are refused. */
+/* Options that are treated alike. */
 struct option_group {
 	enum treat treat;
-	const char *names; /* with a blank between two */
+	/* With a blank between two. */
+	const char *names;
+	/* For DROP: the value that is right anyway; with others they are
+	 * refused. NULL: they have none. */
 	const char *only;
 	const char *why;
 };
@@ -92,6 +104,7 @@ static const struct option_group rows[] = {
 /* clang-format on */
 static const size_t nrows = sizeof(rows) / sizeof(rows[0]);
 
+/* The longest name in the table has fewer. */
 enum { NAME_BYTES = 32 };
 
 /* Cuts the next name off a list; false at its end. */
@@ -104,6 +117,7 @@ static bool next_name(const char **names, char name[NAME_BYTES])
 	return len > 0;
 }
 
+/* The row that has the name, or NULL. */
 static const struct option_group *find_row(const char *name)
 {
 	char one[NAME_BYTES];
@@ -115,7 +129,9 @@ static const struct option_group *find_row(const char *name)
 	return NULL;
 }
 
-/* The name of an option of which `name` is one slip away; "": of none. */
+/* The name of an option of which `name` is one slip away; "": of none. Very
+ * short ones are one slip from anything, and those that are refused help
+ * nobody. */
 static void find_meant(const char *name, char meant[NAME_BYTES])
 {
 	char one[NAME_BYTES];
@@ -129,6 +145,7 @@ static void find_meant(const char *name, char meant[NAME_BYTES])
 				strcpy(meant, one);
 }
 
+/* `hint` is the configuration's own guess, or empty. */
 static bool refuse_unknown(
     const char *name, const char *hint, struct mount_why *why)
 {
@@ -144,6 +161,7 @@ static bool refuse_unknown(
 	    *hint ? hint : "mount.forefetch(8) lists all options");
 }
 
+/* Appends an option for the kernel; `value` NULL: it has none. */
 static bool add_kernel(struct mount_options *out, const char *name,
     const char *value, struct mount_why *why)
 {
@@ -156,6 +174,8 @@ static bool add_kernel(struct mount_options *out, const char *name,
 	return true;
 }
 
+/* Adds a setting, or replaces the one of the same key: the last one counts, as
+ * with mount(8). */
 static bool add_setting(struct mount_options *out,
     const struct config_setting *setting, struct mount_why *why)
 {
@@ -171,7 +191,7 @@ static bool add_setting(struct mount_options *out,
 	return true;
 }
 
-/* "20", "20s" or "2m". */
+/* Parses "20", "20s" or "2m". */
 static bool take_wait(
     struct mount_options *out, const char *value, struct mount_why *why)
 {
@@ -220,6 +240,8 @@ static bool take_row(struct mount_options *out, const struct option_group *row,
 	    value ? "=" : "", value ? value : "", row->why);
 }
 
+/* Takes one option. Comments for other programs (x-…) are passed on, and not
+ * judged. */
 static bool take(struct mount_options *out, const char *name, const char *value,
     bool sloppy, struct mount_why *why)
 {
@@ -247,7 +269,8 @@ static bool take(struct mount_options *out, const char *name, const char *value,
 	return add_setting(out, &setting, why);
 }
 
-/* `part` is from libmount, which knows of quotes. */
+/* Takes an option as libmount has cut it out of the list, which knows of
+ * quotes; the texts have no NUL at their ends. */
 static bool take_part(struct mount_options *out, const char *name,
     size_t namelen, const char *value, size_t valuelen, bool sloppy,
     struct mount_why *why)
@@ -263,6 +286,8 @@ static bool take_part(struct mount_options *out, const char *name,
 	return good;
 }
 
+/* A control character could end a line of the configuration that an option
+ * becomes, so none is accepted. */
 bool mount_options_parse(const char *text, bool sloppy,
     struct mount_options *out, struct mount_why *why)
 {

@@ -8,6 +8,7 @@
 
 enum { MOUNT_SETTINGS_MAX = 64, MOUNT_KERNEL_MAX = 8192 };
 
+/* All options of one mount. */
 struct mount_options {
 	/* For forefetchd; each key once, as it was given last. */
 	struct config_setting settings[MOUNT_SETTINGS_MAX];
@@ -17,13 +18,17 @@ struct mount_options {
 	char kernel[MOUNT_KERNEL_MAX];
 	/* "OLD is called NEW now"; "" where all have their present names. */
 	char former[128];
-	unsigned wait_s; /* wait=: how long for a server that is not up */
+	/* wait=: for how many seconds a server that is not up is waited for. */
+	unsigned wait_s;
+	/* Only the flags of a mount that is there are to change. */
 	bool remount;
-	/* systemd brings the network and forefetchd up before it mounts. */
+	/* systemd brings the network and forefetchd up before it mounts, by
+	 * _netdev or x-systemd.automount. */
 	bool ordered;
 };
 
-/* `text` may be NULL. `sloppy` drops what nobody knows. False with a reason. */
+/* Parses `text`, a list with commas, which may be NULL. `sloppy` drops options
+ * that nobody knows, as -s of mount(8). False with a reason. */
 bool mount_options_parse(const char *text, bool sloppy,
     struct mount_options *out, struct mount_why *why);
 

@@ -22,6 +22,8 @@
 
 /* ---- where a section listens ------------------------------------------ */
 
+/* Where a client of this host reaches a listening address: a wildcard is
+ * reached by the loopback address of its family. False for other families. */
 static bool address_of(const struct netmatch_addr *na, char address[64],
     unsigned *port, bool *loopback)
 {
@@ -48,6 +50,8 @@ static bool address_of(const struct netmatch_addr *na, char address[64],
 		   64) != NULL;
 }
 
+/* A loopback address is taken before others: it is always up, and only this
+ * host can send from it. */
 bool mount_plan_listen(
     const struct config_server *srv, char address[64], unsigned *port)
 {
@@ -67,6 +71,7 @@ bool mount_plan_listen(
 	return found;
 }
 
+/* The port of a section; 0: it listens nowhere. */
 static unsigned port_of(const struct config_server *srv)
 {
 	char address[64];
@@ -78,7 +83,7 @@ static unsigned port_of(const struct config_server *srv)
 
 /* ---- the section of a server ------------------------------------------ */
 
-/* Names of hosts: case and a final dot are no difference. */
+/* Whether two names are of one host: case and a final dot are no difference. */
 static bool same_host(const char *a, const char *b)
 {
 	size_t la = strlen(a), lb = strlen(b);
@@ -88,6 +93,7 @@ static bool same_host(const char *a, const char *b)
 	return la == lb && strncasecmp(a, b, la) == 0;
 }
 
+/* The section of that name, or else the first with that address. */
 static const struct config_server *find_section(
     const struct config *cfg, const char *host)
 {
@@ -99,7 +105,7 @@ static const struct config_server *find_section(
 	return srv;
 }
 
-/* Whether the file is the one that we write for `name`. */
+/* Whether the file is the one that a mount writes for `name`, in `dir`. */
 static bool is_file(
     const char *file, const char *dir, const char *name, const char *what)
 {
@@ -109,13 +115,15 @@ static bool is_file(
 	return strcmp(file, ours) == 0;
 }
 
+/* Whether a mount wrote the [export] section. */
 static bool is_ours(const struct mount_plan_in *in, const char *name,
     const struct config_export *export)
 {
 	return is_file(export->file, in->dir, name, "+exports");
 }
 
-/* A file of that name may hold another server: a person's stays. */
+/* Whether a section or a file of that name is there. A file may hold another
+ * server, and a person's stays. */
 static bool name_taken(const struct mount_plan_in *in, const char *name)
 {
 	char file[PATH_MAX];
@@ -125,6 +133,8 @@ static bool name_taken(const struct mount_plan_in *in, const char *name)
 	       (*in->dir && access(file, F_OK) == 0);
 }
 
+/* Finds a name for the section of `host` that is free: the host's, or that with
+ * a number. */
 static void free_name(
     const struct mount_plan_in *in, const char *host, char *name)
 {
@@ -142,6 +152,8 @@ static void free_name(
 
 /* ---- the port of a new section ---------------------------------------- */
 
+/* Whether no section listens at the port, and nothing else on this host
+ * does. */
 static bool port_free(const struct mount_plan_in *in, unsigned port)
 {
 	struct netmatch_addr want;
@@ -159,11 +171,9 @@ static bool port_free(const struct mount_plan_in *in, unsigned port)
 	return !in->port_taken(in->ctx, port);
 }
 
-/*
- * Below 512: only root and the daemon may listen there, and no client takes it
- * as its own (README). 288 to 307 are assigned to nobody (IANA); behind them,
- * what /etc/services does not name.
- */
+/* A free port below 512: only root and the daemon may listen there, and no
+ * client takes it as its own (README). 288 to 307 are assigned to nobody
+ * (IANA); behind them, what /etc/services does not name. 0: there is none. */
 static unsigned find_port(const struct mount_plan_in *in)
 {
 	for (unsigned port = MOUNT_PORT_FIRST; port <= MOUNT_PORT_END; port++)
@@ -176,7 +186,8 @@ static unsigned find_port(const struct mount_plan_in *in)
 
 /* ---- conflicts -------------------------------------------------------- */
 
-/* Is this setting in force already? Refuses where somebody said otherwise. */
+/* Whether the setting is in force already; refuses where somebody said
+ * otherwise: the section is shared by all mounts of the server. */
 static bool check_server_setting(const struct mount_plan_in *in,
     const struct config_server *srv, const struct config_setting *setting,
     struct mount_why *why)
@@ -201,7 +212,9 @@ static bool check_server_setting(const struct mount_plan_in *in,
 	    srv->file, srv->line);
 }
 
-/* `export` is the section that stays in force for the path, or NULL. */
+/* The same of a setting that an [export] section may have of its own. `export`
+ * is the section that stays in force for the path, or NULL. Sets `*differs` if
+ * the setting has to be written. */
 static bool check_policy_setting(const struct mount_plan_in *in,
     const struct config_server *srv, const struct config_export *export,
     const struct config_setting *setting, bool *differs, struct mount_why *why)
@@ -241,6 +254,8 @@ static bool check_policy_setting(const struct mount_plan_in *in,
 
 /* ---- texts ------------------------------------------------------------ */
 
+/* Writes the settings that are, or are not, of a policy, as lines of the
+ * configuration. */
 static void put_settings(
     FILE *out, const struct mount_options *options, bool policy)
 {
@@ -250,6 +265,7 @@ static void put_settings(
 			    options->settings[i].value);
 }
 
+/* Whether the mount asks for a policy of its own. */
 static bool has_policy(const struct mount_options *options)
 {
 	for (unsigned i = 0; i < options->nsettings; i++)
@@ -258,6 +274,7 @@ static bool has_policy(const struct mount_options *options)
 	return false;
 }
 
+/* The file of a new section; to be freed, NULL without memory. */
 static char *server_text(
     const struct mount_plan_in *in, const struct mount_plan *plan)
 {
@@ -276,8 +293,9 @@ static char *server_text(
 	return text;
 }
 
-/* The exports of `srv` that mounts wrote, without the one of this path, and the
- * one that this mount asks for; an empty text where that is none. */
+/* The file of the [export] sections that mounts wrote of `srv`, without the one
+ * of this path, and with the one that this mount asks for; an empty text where
+ * that is none. To be freed, NULL without memory. */
 static char *exports_text(const struct mount_plan_in *in,
     const struct config_server *srv, const char *name)
 {
@@ -308,8 +326,9 @@ static char *exports_text(const struct mount_plan_in *in,
 	return text;
 }
 
-/* Whether the text holds one section of that server, and one of that path of it
- * (NULL: none), whatever is in their names. */
+/* Parses a text that is to be written, and makes sure that it holds one section
+ * of that server, and one of that path of it (NULL: none), whatever is in their
+ * names: a path with a bracket or a newline might otherwise add a section. */
 static bool check_text(
     const char *text, const char *name, const char *path, struct mount_why *why)
 {
@@ -328,6 +347,7 @@ static bool check_text(
 	return good || mount_refuse(why, "%s", err);
 }
 
+/* Whether the configuration can name the path at all. */
 static bool check_path(
     const struct mount_plan_in *in, const char *name, struct mount_why *why)
 {
@@ -350,6 +370,7 @@ static bool check_path(
 
 /* ---- the plan --------------------------------------------------------- */
 
+/* Plans a section for a server that has none. */
 static bool plan_new(const struct mount_plan_in *in, struct mount_plan *out,
     struct mount_why *why)
 {
@@ -369,6 +390,8 @@ static bool plan_new(const struct mount_plan_in *in, struct mount_plan *out,
 	return check_text(out->server_text, out->name, NULL, why);
 }
 
+/* Plans the [export] section of the path, where this mount asks for one, or
+ * where a former mount has left one that nobody uses. */
 static bool plan_policy(const struct mount_plan_in *in,
     const struct config_server *srv, struct mount_plan *out,
     struct mount_why *why)

@@ -20,9 +20,12 @@ enum {
 	MOUNT_PORT_END = 511,
 };
 
+/* All that a plan is made from. Nothing of it is changed. */
 struct mount_plan_in {
 	const struct config *cfg;
 	const char *run_dir;
+	/* Where files are written: run_dir, or with --save another one, where
+	 * nothing of run_dir is left then. */
 	const char *dir; /* what is written goes there: it, or with --save
 			  * another one, where nothing of run_dir is left */
 	const struct mount_source *source;
@@ -34,11 +37,15 @@ struct mount_plan_in {
 	void *ctx;
 };
 
+/* The section that serves the mount, and the files that make it so. */
 struct mount_plan {
-	char name[MOUNT_NAME_MAX]; /* of the section */
-	char address[64];          /* of the daemon, for addr= */
+	/* Of the section. */
+	char name[MOUNT_NAME_MAX];
+	/* At which the daemon listens, for addr=. */
+	char address[64];
 	unsigned port;
-	bool added; /* there was no section of this server */
+	/* There was no section of this server. */
+	bool added;
 	/* Files to be written, in this order, as NAME.conf and
 	 * NAME+exports.conf of `dir`; NULL: as it is. An empty text: the file
 	 * goes. */
@@ -48,9 +55,11 @@ struct mount_plan {
 	char from[512];
 };
 
-/* False with a reason, which says what to do. */
+/* Makes a plan, to be freed by mount_plan_release(). It writes nothing. False
+ * with a reason, which says what to do. */
 bool mount_plan_make(const struct mount_plan_in *in, struct mount_plan *out,
     struct mount_why *why);
+/* Frees the texts; may be called again. */
 void mount_plan_release(struct mount_plan *plan);
 
 /* Where a client of this host finds a server's section: address and port; false

@@ -13,19 +13,24 @@ struct mount_job {
 	struct mount_talk talk;
 	const char *socket;
 	bool fake, sloppy, no_utab, save, json, helper;
-	char *text; /* of all -o */
+	/* The options of all -o together; NULL: there were none. */
+	char *text;
 	struct mount_source source;
 	struct mount_options options;
 	char dir[PATH_MAX];
 
-	/* The steps fill these. */
+	/* The steps fill these; release() in mount.c frees them. */
 	Forefetch__Response *status;
 	struct mount_store *store;
 	struct config *cfg;
 	struct mount_plan plan;
-	bool written; /* files were made for this mount */
+	/* Files were written for this mount, and would have to be taken
+	 * back. */
+	bool written;
+	/* Keeps the section's files while this mount is under way
+	 * (mount_store_hold()); -1: nothing is held. */
 	int hold;
-	/* The former mask, while what is made for the mount would be left. */
+	/* The mask of signals from before they were held. */
 	sigset_t signals;
 };
 
@@ -41,9 +46,11 @@ void mount_section_end(struct mount_job *job, bool failed);
 int mount_check(struct mount_job *job);
 /* See that the server is up, and lets us mount the path. */
 int mount_reach(struct mount_job *job);
+/* Mounts (mount_now.c). */
 int mount_now(struct mount_job *job);
 /* See that options for the path hold for nothing else. */
 int mount_check_sharing(struct mount_job *job);
+/* Remounts with other flags (mount_now.c). */
 int mount_again(struct mount_job *job);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The section of the server: found, or made, and read by the daemon. */
+/* The section of the server: found, or made, and read by the daemon. All of it
+ * is done under the lock of mount_store, so that two mounts do not choose the
+ * same port; the hold keeps the section from being cleaned away between the
+ * lock and the mount. */
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <string.h>
@@ -13,7 +16,8 @@
 #include "mount/mount_kernel.h"
 #include "mount/mount_private.h"
 
-/* A listener on any address of this host stands in the way. */
+/* Whether something of this host has the port: a listener on any address, or
+ * the kernel's client, which may still send to it after its section is gone. */
 static bool port_taken(void *ctx, unsigned port)
 {
 	struct sockaddr_in at = {.sin_family = AF_INET,
@@ -38,6 +42,7 @@ static bool is_mounted(void *ctx, unsigned port, const char *path)
 	return mount_kernel_has(port, path);
 }
 
+/* Reads the configuration anew; false with a reason. */
 static bool load(struct mount_job *job, struct mount_why *why)
 {
 	config_free(job->cfg);
@@ -57,13 +62,15 @@ static bool save_former(struct mount_job *job, struct mount_why *why)
 	return !moved || load(job, why);
 }
 
-/* Where what is made for this mount goes. */
+/* Where the files of this mount go: they last for this run, or with --save for
+ * good. */
 static const char *dir_of(const struct mount_job *job)
 {
 	return job->save ? mount_store_save_dir(job->store)
 			 : mount_store_run_dir(job->store);
 }
 
+/* Plans anew, by the configuration as it is loaded. */
 static bool make_plan(struct mount_job *job, struct mount_why *why)
 {
 	const struct mount_plan_in in = {
@@ -80,8 +87,8 @@ static bool make_plan(struct mount_job *job, struct mount_why *why)
 	return mount_plan_make(&in, &job->plan, why);
 }
 
-/* Whether the daemon has the section as the files have it, as far as it tells:
- * somebody may have changed them since it read them. */
+/* Whether the daemon has the section as the files have it, as far as its status
+ * tells: somebody may have changed them since it read them. */
 static bool is_known(const struct mount_job *job)
 {
 	const Forefetch__ServerStatus *now =
@@ -101,7 +108,9 @@ static bool is_known(const struct mount_job *job)
 	return true;
 }
 
-/* Removes what was written for this mount; needs the lock. */
+/* Removes what was written for this mount, and has the daemon read that; needs
+ * the lock. Where the section was there before, only the options of the path
+ * are taken back. */
 static void take_back(struct mount_job *job)
 {
 	struct mount_why why;
@@ -120,7 +129,8 @@ static void take_back(struct mount_job *job)
 	mount_daemon_reload(job->socket, NULL, &why);
 }
 
-/* The files as they have to be; whether the daemon has to read them. */
+/* Writes the files of the plan. Sets `*changed` where the daemon has to read
+ * them. */
 static bool write_section(
     struct mount_job *job, bool *changed, struct mount_why *why)
 {
@@ -131,6 +141,9 @@ static bool write_section(
 	return true;
 }
 
+/* Everything until the daemon has the section: false with a reason, or with an
+ * empty one after a message. Sections that nobody needs any more are removed
+ * first, so that their ports and names are free. */
 static bool prepare(struct mount_job *job, struct mount_why *why)
 {
 	bool changed;
@@ -157,7 +170,8 @@ static bool prepare(struct mount_job *job, struct mount_why *why)
 	return false;
 }
 
-/* The daemon must know it now. */
+/* Asks the daemon once more: a section that it has not taken up would make the
+ * mount wait for a port where nobody listens. */
 static int check_known(struct mount_job *job)
 {
 	struct mount_why why;
@@ -175,6 +189,7 @@ static int check_known(struct mount_job *job)
 	    job->plan.name, job->plan.from);
 }
 
+/* The lock is given back at the end; the hold stays. */
 int mount_section(struct mount_job *job)
 {
 	struct mount_why why;
@@ -198,6 +213,7 @@ int mount_section(struct mount_job *job)
 	return good ? MOUNT_GOOD : MOUNT_SYSTEM;
 }
 
+/* A mount that succeeded protects its section from now on by being there. */
 void mount_section_end(struct mount_job *job, bool failed)
 {
 	struct mount_why why;

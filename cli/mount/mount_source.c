@@ -11,6 +11,8 @@
 
 #define HINT "want HOST:/PATH, such as nas:/home or [2001:db8::1]:/home"
 
+/* Whether a name or an address could mean nothing else in the file and in the
+ * options. False with a reason. */
 static bool check_host(const char *host, bool bracketed, struct mount_why *why)
 {
 	const char *more = bracketed ? ":.%-_" : ".-_";
@@ -29,6 +31,9 @@ static bool check_host(const char *host, bool bracketed, struct mount_why *why)
 	return true;
 }
 
+/* The path goes to the server as it is, so one that names a directory in a
+ * roundabout way would not be found in the list of mounts, or in the
+ * configuration. False with a reason. */
 static bool check_path(const char *path, struct mount_why *why)
 {
 	for (const char *c = path; *c; c++) {
@@ -51,7 +56,8 @@ static bool check_path(const char *path, struct mount_why *why)
 	return true;
 }
 
-/* Where the path begins: behind the colon that ends the host; NULL: nowhere. */
+/* Where the path begins: behind the colon that ends the host; NULL: nowhere.
+ * Sets where the host begins and how long it is. */
 static const char *split(const char *text, size_t *host, size_t *hostlen)
 {
 	const char *end;

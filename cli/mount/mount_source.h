@@ -5,8 +5,11 @@
 
 #include "mount/mount_job.h"
 
+/* Bytes with the final NUL: a name in DNS, a path of MOUNT (MNTPATHLEN, RFC
+ * 1813 appendix I), and the name of a section. */
 enum { MOUNT_HOST_MAX = 254, MOUNT_PATH_MAX = 1025, MOUNT_NAME_MAX = 65 };
 
+/* SOURCE, cut into its parts. */
 struct mount_source {
 	char host[MOUNT_HOST_MAX]; /* without brackets */
 	char path[MOUNT_PATH_MAX]; /* absolute, without a final slash */
@@ -15,7 +18,7 @@ struct mount_source {
 	char text[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2];
 };
 
-/* False with a reason. */
+/* Parses what was typed. False with a reason. */
 bool mount_source_parse(
     const char *text, struct mount_source *out, struct mount_why *why);
 

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The files of sections that mounts made. */
+/* The files of sections that mounts made: where they are, the lock under which
+ * they change, and which of them nobody needs any more. Mounts write as root,
+ * and the daemon's user only reads, so whoever can write to these directories
+ * decides what root mounts; that is checked each time. */
 #include "mount/mount_store.h"
 
 #include <errno.h>
@@ -15,16 +18,22 @@
 #include "mount/mount_daemon.h"
 #include "mount/mount_kernel.h"
 
+/* The directories of one daemon, while the lock is held. */
 struct mount_store {
+	/* The daemon's first file; all three are allocated. */
 	char *config_file;
 	char *run_dir;
 	char *save_dir;
+	/* The descriptor that holds the lock; -1: there is none, as nothing can
+	 * be written. */
 	int lock;
 };
 
 /* ---- directories ------------------------------------------------------ */
 
-/* Whoever can write there decides what is mounted. */
+/* Makes the directory if it is missing, for the daemon's user to read whatever
+ * the umask is, and makes sure that only root can write there. False with a
+ * reason. */
 static bool open_dir(const char *dir, struct mount_why *why)
 {
 	struct stat st;
@@ -44,7 +53,8 @@ static bool open_dir(const char *dir, struct mount_why *why)
 	return true;
 }
 
-/* A file that is locked; -1 and errno. */
+/* A descriptor of the file .NAME, locked by flock(2): the kernel gives the lock
+ * back however the process ends. -1 and errno. */
 static int open_lock(const char *dir, const char *name, int operation)
 {
 	char path[PATH_MAX];
@@ -63,7 +73,7 @@ static int open_lock(const char *dir, const char *name, int operation)
 	return fd;
 }
 
-/* DIR/NAME.d of DIR/NAME.conf. */
+/* DIR/NAME.d of DIR/NAME.conf, where the daemon reads further files. */
 static char *dir_of(const char *file)
 {
 	size_t len = strlen(file);
@@ -74,6 +84,7 @@ static char *dir_of(const char *file)
 	return asprintf(&dir, "%.*s.d", (int)len, file) < 0 ? NULL : dir;
 }
 
+/* A copy; empty bytes of a message may be NULL. */
 static char *text_of(const ProtobufCBinaryData *bytes)
 {
 	/* Empty bytes may be NULL. */
@@ -149,7 +160,8 @@ struct config *mount_store_load(
 
 /* ---- files ------------------------------------------------------------ */
 
-/* Directories have 1024 bytes at most (forefetch.conf(5)), names 64. */
+/* The path of a file of the section. Directories have 1024 bytes at most
+ * (forefetch.conf(5)), names 64. */
 static const char *file_of(
     char path[PATH_MAX], const char *dir, const char *name, const char *what)
 {
@@ -157,7 +169,8 @@ static const char *file_of(
 	return path;
 }
 
-/* Written whole: the daemon may read at any time. */
+/* Writes the file whole, under another name that is replaced at the end: the
+ * daemon may read at any time. False and errno. */
 static bool write_text(const char *file, const char *text)
 {
 	const char *slash = strrchr(file, '/');
@@ -195,7 +208,8 @@ static bool is_marked(const char *file)
 	return marked;
 }
 
-/* NULL: as it is; empty: it goes. */
+/* Writes a file of the section; `text` NULL: it stays as it is; empty: it goes.
+ * A file that no mount made is not touched. False with a reason. */
 static bool put_file(const char *dir, const char *name, const char *what,
     const char *text, struct mount_why *why)
 {
@@ -238,6 +252,8 @@ bool mount_store_write(
 	return false;
 }
 
+/* Copies a file to the directory that stays, and removes it; `*moved` if it was
+ * there at all. False with a reason. */
 static bool move_file(const struct mount_store *s, const char *name,
     const char *what, bool *moved, struct mount_why *why)
 {
@@ -280,6 +296,8 @@ void mount_store_remove(const char *dir, const char *name)
 
 /* ---- what nobody needs ------------------------------------------------ */
 
+/* Where there is no directory for this run, nothing is ever cleaned away, so
+ * any descriptor will do. */
 int mount_store_hold(
     const struct mount_store *s, const char *name, struct mount_why *why)
 {
@@ -295,7 +313,8 @@ int mount_store_hold(
 	return fd;
 }
 
-/* Whether another process is mounting from that server. */
+/* Whether another process is mounting from that server: it has the lock of the
+ * section's use. */
 static bool is_held(const struct mount_store *s, const char *name)
 {
 	char path[PATH_MAX];
@@ -320,6 +339,8 @@ void mount_store_unhold(const struct mount_store *s, const char *name, int fd)
 		(void)is_held(s, name);
 }
 
+/* Whether a client has a connection to the server, the kernel still has
+ * something of it open, or somebody is mounting from it. */
 static bool is_used(const struct mount_store *s,
     const struct config_server *srv, const Forefetch__Status *status)
 {
@@ -335,7 +356,8 @@ static bool is_used(const struct mount_store *s,
 	return is_held(s, srv->name);
 }
 
-/* A section of ours, or options of ours for a section that is somebody's. */
+/* Removes a section of ours, or options of ours for a section that is
+ * somebody's, if nothing uses the server. */
 static bool clean_server(const struct mount_store *s,
     const struct config_server *srv, const Forefetch__Status *status)
 {

@@ -16,15 +16,16 @@ struct mount_store;
  * lock; NULL with a reason. */
 struct mount_store *mount_store_open(
     const Forefetch__Status *status, struct mount_why *why);
-/* Gives the lock back. NULL is allowed. */
+/* Gives the lock back, and frees it. NULL is allowed. */
 void mount_store_close(struct mount_store *s);
 
-/* "" where the daemon reads none. */
+/* The daemon's directory for this run; "" where it reads none. */
 const char *mount_store_run_dir(const struct mount_store *s);
 /* Where sections are that stay: the directory of the first file. */
 const char *mount_store_save_dir(const struct mount_store *s);
 
-/* Read all of the configuration; NULL with a reason. */
+/* Reads all of the configuration, as the daemon does; to be freed by
+ * config_free(). NULL with a reason. */
 struct config *mount_store_load(
     const struct mount_store *s, struct mount_why *why);
 

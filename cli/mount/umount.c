@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch umount, and /sbin/umount.forefetch; what nobody needs goes. */
+/* forefetch umount, and /sbin/umount.forefetch: unmounts, and then removes the
+ * section of a server that nobody needs any more. umount(8) runs the helper for
+ * mounts that have helper=forefetch in /run/mount/utab, so a plain umount(8)
+ * cleans up, too. */
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -18,9 +21,11 @@
 #include "mount/mount_kernel.h"
 #include "mount/mount_store.h"
 
-/* The kernel closes its connection a moment after umount(2). */
+/* The kernel closes its connection a moment after umount(2); this is how often,
+ * and after how many nanoseconds, it is looked for: two seconds in all. */
 enum { CLOSE_TRIES = 40, CLOSE_NS = 50000000 };
 
+/* One call of umount. */
 struct umount_job {
 	struct mount_talk talk;
 	const char *socket;
@@ -28,7 +33,8 @@ struct umount_job {
 	struct umount_call call;
 };
 
-/* The status when the kernel's connection is closed, or will not be. */
+/* The daemon's status when the kernel's connection is closed, or will not be;
+ * NULL after a message. Until it is, the server counts as used. */
 static Forefetch__Response *settled(
     const struct umount_job *job, const struct mount_entry *entry)
 {
@@ -49,7 +55,8 @@ static Forefetch__Response *settled(
 	return res;
 }
 
-/* The daemon need not be there to unmount; then the next mount clears up. */
+/* Removes what nobody needs any more. The daemon need not be there to unmount;
+ * then the next mount clears up, so that nothing here is an error. */
 static void clear_up(
     const struct umount_job *job, const struct mount_entry *entry)
 {
@@ -80,7 +87,8 @@ static void clear_up(
 	ctl_free(res);
 }
 
-/* By name alone at first: what is mounted there may not answer. */
+/* Finds the mount at `dir`: by name alone at first, since what is mounted there
+ * may not answer, and realpath(3) would hang. `*real` is to be freed. */
 static bool find(const char *dir, char **real, struct mount_entry *entry)
 {
 	*real = ctl_path_plain(dir);
@@ -91,6 +99,7 @@ static bool find(const char *dir, char **real, struct mount_entry *entry)
 	return *real && mount_kernel_at(*real, entry);
 }
 
+/* Unmounts and clears up; an exit status. */
 static int umount_dir(struct umount_job *job, const char *dir)
 {
 	struct mount_entry entry;
@@ -146,7 +155,8 @@ static int usage(const struct umount_job *job, FILE *out)
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
-/* 0; an exit status after a message; or -1 for help. */
+/* Does as one option says: 0; an exit status after a message; or -1 for help.
+ * -i and -t come from umount(8), and mean nothing here. */
 static int take_option(struct umount_job *job, int c)
 {
 	switch (c) {
@@ -181,6 +191,7 @@ static int take_option(struct umount_job *job, int c)
 	}
 }
 
+/* An exit status of umount(8). */
 static int run(struct umount_job *job, int argc, char **argv)
 {
 	int c, code = 0;
@@ -206,6 +217,7 @@ int umount_helper(int argc, char **argv, const char *socket)
 	return run(&job, argc, argv);
 }
 
+/* The same with the exit codes of forefetch. */
 static int umount_main(int argc, char **argv, const char *socket)
 {
 	struct umount_job job = {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch top: live on a terminal, or in blocks of text or JSON. */
+/* forefetch top: live on a terminal, or in blocks of text or JSON. It asks once
+ * by itself, so that an error is told like that of any other command, and then
+ * either lets a thread ask (top_feed) and shows pages while keys are read, or
+ * asks and prints in turns until enough was printed. */
 #include "top/top.h"
 
 #include <errno.h>
@@ -21,13 +24,18 @@
 
 #define INTERVAL_S 1.0
 
+/* PLAIN_COLUMNS and PLAIN_ROWS are the size of a page that goes to no terminal;
+ * most of its rows stay empty, and are not printed. */
 enum {
-	PLAIN_COLUMNS = 132, /* of text that is no terminal's */
+	/* Columns of text that is no terminal's. */
+	PLAIN_COLUMNS = 132,
 	PLAIN_ROWS = 500,
+	/* The greatest number of blocks that --number takes. */
 	COUNT_MAX = 1000000000,
 	CLOCK_BYTES = 16,
 };
 
+/* The time of day in `buf`; "" where the system cannot say. */
 static void clock_text(char buf[CLOCK_BYTES])
 {
 	time_t now = time(NULL);
@@ -38,6 +46,8 @@ static void clock_text(char buf[CLOCK_BYTES])
 		(void)strftime(buf, CLOCK_BYTES, "%H:%M:%S", &tm);
 }
 
+/* A page of the model, to be freed; NULL without memory, after which the next
+ * one may succeed. */
 static struct top_page *draw(
     const struct top_model *m, struct top_look *look, int columns, int rows)
 {
@@ -52,13 +62,14 @@ static struct top_page *draw(
 	return p;
 }
 
+/* Prints a message on stderr; an exit code. */
 static int complain(const char *what)
 {
 	fprintf(stderr, "forefetch: %s\n", what);
 	return EXIT_FAILURE;
 }
 
-/* Why the daemon does not say what it does. */
+/* Prints why the daemon does not say what it does; an exit code. */
 static int complain_of(const char *why)
 {
 	fprintf(
@@ -68,6 +79,7 @@ static int complain_of(const char *why)
 
 /* ---- live ------------------------------------------------------------- */
 
+/* A signal that ends the program has come. */
 static volatile sig_atomic_t ended;
 
 static void on_signal(int sig)
@@ -76,13 +88,18 @@ static void on_signal(int sig)
 	ended = 1;
 }
 
+/* The live display. */
 struct live {
 	struct top_feed *feed;
 	struct top_model model;
 	struct top_look look;
-	struct top_sample *held; /* came while the display was paused */
+	/* The last sample that came while the display was paused; NULL:
+	 * none. */
+	struct top_sample *held;
 };
 
+/* Draws a page as large as the terminal is now, which may change at any
+ * time. */
 static void show(struct live *l)
 {
 	struct top_page *p;
@@ -95,7 +112,7 @@ static void show(struct live *l)
 	top_page_free(p);
 }
 
-/* All, the first, …, the last, all. */
+/* The server that is shown next: all (-1), the first, …, the last, all. */
 static int turn(const struct live *l, int by)
 {
 	int n = (int)l->model.nservers, at = l->look.server + by;
@@ -103,7 +120,7 @@ static int turn(const struct live *l, int by)
 	return at < -1 ? n - 1 : at >= n ? -1 : at;
 }
 
-/* False: it is over. */
+/* Does as a key says. False: the program is to end. */
 static bool press(struct live *l, enum top_key key)
 {
 	switch (key) {
@@ -133,7 +150,8 @@ static bool press(struct live *l, enum top_key key)
 	return true;
 }
 
-/* While the display is paused, the last one waits. */
+/* Takes the newest sample. While the display is paused it only waits, and is
+ * shown when the pause ends. */
 static void take(struct live *l)
 {
 	struct top_sample *s = top_feed_take(l->feed);
@@ -152,6 +170,7 @@ static void take(struct live *l)
 	}
 }
 
+/* Takes all keys that were pressed. False: the program is to end. */
 static bool read_keys(struct live *l)
 {
 	enum top_key key;
@@ -162,6 +181,8 @@ static bool read_keys(struct live *l)
 	return true;
 }
 
+/* Draws after each sample and each key. If the daemon is away before anything
+ * was shown, no server can be chosen any more. */
 static void run_screen(struct live *l)
 {
 	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
@@ -181,6 +202,8 @@ static void run_screen(struct live *l)
 	} while (!ended && !l->model.fatal && read_keys(l));
 }
 
+/* The terminal has to be put in order before the program ends; SIGHUP comes
+ * when it is closed. */
 static void catch_ends(void)
 {
 	const struct sigaction sa = {.sa_handler = on_signal};
@@ -190,7 +213,9 @@ static void catch_ends(void)
 	(void)sigaction(SIGHUP, &sa, NULL);
 }
 
-/* The first sample has come. */
+/* Runs the display until a key or a signal ends it, or the daemon turns out to
+ * be of another release. Takes `first`, the first sample. Returns an exit
+ * code. */
 static int run_live(
     const struct ctl_options *opt, struct top_sample *first, double interval_s)
 {
@@ -224,6 +249,8 @@ static int run_live(
 
 /* ---- in blocks -------------------------------------------------------- */
 
+/* Prints the rows of a page without the empty ones at its end; an empty line
+ * separates it from the one before. */
 static void print_page(const struct top_page *p, bool first)
 {
 	int end = top_page_rows(p);
@@ -246,6 +273,7 @@ static void print_page(const struct top_page *p, bool first)
 	}
 }
 
+/* COLUMNS, as other programs take it, if it is set to a width of any use. */
 static int plain_columns(void)
 {
 	const char *text = getenv("COLUMNS");
@@ -263,7 +291,7 @@ static void pause_for(double seconds)
 	(void)nanosleep(&ts, NULL);
 }
 
-/* A block; false where nobody reads it. */
+/* Prints one block; false where nobody reads it any more. */
 static bool print_block(const struct ctl_options *opt,
     const struct top_model *m, double interval_s, bool first)
 {
@@ -282,8 +310,10 @@ static bool print_block(const struct ctl_options *opt,
 	return fflush(stdout) == 0;
 }
 
-/* `count` blocks; 0: without an end. A block tells what happened since the
- * sample before it. */
+/* Prints `count` blocks, or for 0 as many as are read. A block tells what
+ * happened since the sample before it, so each comes after an interval. With an
+ * end, the first answer that fails ends it; without one, the daemon may come
+ * back. */
 static int run_blocks(const struct ctl_options *opt, struct top_asker *asker,
     struct top_model *m, double interval_s, long count)
 {
@@ -300,7 +330,7 @@ static int run_blocks(const struct ctl_options *opt, struct top_asker *asker,
 
 /* ---- the command ------------------------------------------------------ */
 
-/* How many blocks were asked for; 0: no end; -1 after a message. */
+/* How many blocks were asked for; 0: without an end; -1 after a message. */
 static long count_of(const struct ctl_options *opt)
 {
 	char *end;
@@ -325,6 +355,8 @@ static long count_of(const struct ctl_options *opt)
 	return -1;
 }
 
+/* Whether the display is live: a terminal at both ends that can move its
+ * cursor, and nobody asked for blocks or JSON. */
 static bool is_live(const struct ctl_options *opt, long count)
 {
 	const char *term = getenv("TERM");
@@ -335,8 +367,8 @@ static bool is_live(const struct ctl_options *opt, long count)
 	       strcmp(term, "dumb") != 0;
 }
 
-/* Whether the daemon answers; as other commands, it is told what to do if not.
- */
+/* Whether the daemon answers and has the server that was named. If not, the
+ * user is told what to do, as by other commands. */
 static bool is_there(const struct ctl_options *opt)
 {
 	Forefetch__Response *res = ctl_status(opt->socket, opt->server);
@@ -345,7 +377,7 @@ static bool is_there(const struct ctl_options *opt)
 	return res != NULL;
 }
 
-/* NULL after a message. */
+/* The first sample, or NULL after a message. */
 static struct top_sample *first_sample(
     const struct ctl_options *opt, struct top_asker *asker)
 {

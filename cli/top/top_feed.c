@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The thread that asks, and a socket between both: samples go one way by their
- * addresses, and the thread ends when the other end is closed. */
+/* The thread that asks, and a socket between it and the display. Samples go one
+ * way, by their addresses: whoever has an address owns the sample. The thread
+ * ends when the other end of the socket is closed. Nothing else is shared, so
+ * there is no lock. */
 #include "top/top_feed.h"
 
 #include <errno.h>
@@ -14,14 +16,18 @@
 
 #include "base/clock.h"
 
+/* One thread. Only `fds` is used by both sides. */
 struct top_feed {
 	struct top_asker *asker;
 	uint64_t interval_us;
 	pthread_t thread;
-	int fds[2]; /* that of the reader, that of the thread */
+	/* The reader's end, and the thread's. */
+	int fds[2];
 };
 
-/* Until the next sample is due; false where nobody wants it any more. */
+/* Waits until the next sample is due; false where nobody wants it any more,
+ * which poll(2) tells by POLLHUP. A sample that is late is left out, so that a
+ * daemon that is slow is not asked more often for it. */
 static bool rest(struct top_feed *f, uint64_t *due_us)
 {
 	struct pollfd p = {.fd = f->fds[1]};
@@ -37,6 +43,8 @@ static bool rest(struct top_feed *f, uint64_t *due_us)
 	return ppoll(&p, 1, &left, NULL) == 0;
 }
 
+/* The thread. A reader that is held up misses samples: the socket's buffer
+ * holds few, and the newest ones of these are what is missed. */
 static void *run(void *arg)
 {
 	struct top_feed *f = arg;
@@ -53,7 +61,8 @@ static void *run(void *arg)
 	return NULL;
 }
 
-/* Signals are the main thread's. */
+/* Makes the socket and the thread: 0 or an errno. Signals are the main
+ * thread's, whose poll(2) they are to end. */
 static int begin(struct top_feed *f)
 {
 	const int few = 1;
@@ -114,6 +123,7 @@ int top_feed_fd(const struct top_feed *f)
 	return f->fds[0];
 }
 
+/* Samples before the last one are freed unseen. */
 struct top_sample *top_feed_take(struct top_feed *f)
 {
 	struct top_sample *last = NULL, *next;

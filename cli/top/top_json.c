@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Rates under names with their units; activity under the names of its messages
- * (control.proto). */
+/* The model as JSON: rates under names that end in their units, and the
+ * activity under the names of its messages (control.proto). */
 #include "top/top_json.h"
 
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* A number with a fraction; null where it is not known. */
 static void put_rate(struct json *j, const char *key, bool known, double value)
 {
 	if (known)
@@ -14,7 +15,7 @@ static void put_rate(struct json *j, const char *key, bool known, double value)
 		json_null(j, key);
 }
 
-/* Of what is counted in bytes and microseconds, whole ones. */
+/* The same of what is counted in bytes and microseconds, in whole ones. */
 static void put_whole(struct json *j, const char *key, bool known, double value)
 {
 	if (known)
@@ -23,7 +24,7 @@ static void put_whole(struct json *j, const char *key, bool known, double value)
 		json_null(j, key);
 }
 
-/* `share`: -1 where it is not known. */
+/* A share in thousandths; null where it is -1. */
 static void put_permille(struct json *j, const char *key, double share)
 {
 	put_whole(j, key, share >= 0, share * 1000);
@@ -47,6 +48,7 @@ static void put_rates(struct json *j, const struct top_rates *r)
 	put_rate(j, "dropped_per_second", known, r->dropped);
 }
 
+/* Rates of the mounts, beside their counts, which are in the activity. */
 static void put_mounts(struct json *j, const struct top_server *srv)
 {
 	json_open(j, "mounts", '[');
@@ -65,6 +67,7 @@ static void put_mounts(struct json *j, const struct top_server *srv)
 	json_close(j, ']');
 }
 
+/* "queue" counts calls that were sent and those that wait to be. */
 static void put_server(struct json *j, const struct top_server *srv)
 {
 	const Forefetch__ServerStatus *st = srv->status;
@@ -98,6 +101,8 @@ static void put_farm(struct json *j, const struct top_model *m)
 		json_null(j, "farm");
 }
 
+/* Servers are no more as they were before the daemon went, so there are none
+ * while it is away. */
 void top_json_print(FILE *out, const struct top_model *m)
 {
 	struct json j = {.out = out};

@@ -7,7 +7,7 @@
 
 #include "top/top_model.h"
 
-/* One value on a line. */
+/* Writes the model as one JSON value on a line. */
 void top_json_print(FILE *out, const struct top_model *m);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From samples to what is shown. */
+/* From samples to the model: servers are found again by their names, and what
+ * changed since the former sample becomes rates. Counters begin anew with the
+ * daemon, so rates are known only between two samples of one run of it. */
 #include "top/top_model.h"
 
 #include <stdio.h>
@@ -8,12 +10,16 @@
 
 #include "ctl/ctl_put.h"
 
+/* Whether two names are the same bytes. */
 static bool same(const ProtobufCBinaryData *a, const ProtobufCBinaryData *b)
 {
 	return a->len == b->len &&
 	       (a->len == 0 || memcmp(a->data, b->data, a->len) == 0);
 }
 
+/* The server of that name in the answer to another question, or NULL: the three
+ * questions of a sample are not answered at one moment, and a reload may come
+ * between them. */
 static const Forefetch__ServerStats *stats_of(
     const Forefetch__Stats *stats, const ProtobufCBinaryData *name)
 {
@@ -42,8 +48,8 @@ static const struct top_server *former_of(
 	return NULL;
 }
 
-/* Seconds between two samples of one daemon, by its own clock; 0: it is another
- * one. */
+/* Seconds between two samples of one run of the daemon, by its own clock; 0:
+ * the daemon is another one, or no time has passed. */
 static double seconds_between(
     const Forefetch__Status *then, const Forefetch__Status *now)
 {
@@ -52,6 +58,7 @@ static double seconds_between(
 	return (double)(now->uptime_us - then->uptime_us) / 1e6;
 }
 
+/* Calls a second in each of the last samples that the daemon took itself. */
 static void read_past(struct top_server *srv)
 {
 	const Forefetch__ServerActivity *a = srv->activity;
@@ -64,6 +71,7 @@ static void read_past(struct top_server *srv)
 						  (double)a->past[i]->span_us;
 }
 
+/* The rates of mounts, which are told apart by their file systems. */
 static void find_mounts(
     struct top_server *srv, const struct top_server *former, double seconds)
 {
@@ -85,6 +93,7 @@ static void find_mounts(
 	}
 }
 
+/* The rates of a server, and its round trip as it is now. */
 static void find_rates(
     struct top_server *srv, const struct top_server *former, double seconds)
 {
@@ -108,6 +117,8 @@ static void free_servers(struct top_server *servers, size_t n)
 	free(servers);
 }
 
+/* The servers of a sample, to be freed by free_servers(); NULL without memory.
+ * One element more is asked for, as calloc(3) of none may be NULL. */
 static struct top_server *make_servers(
     const struct top_model *m, const struct top_sample *s, size_t n)
 {
@@ -138,6 +149,9 @@ void top_model_clear(struct top_model *m)
 	memset(m, 0, sizeof(*m));
 }
 
+/* The former sample is freed only when the rates since it are computed. If the
+ * daemon did not answer, it stays on show, so that a user still sees what went
+ * on. */
 void top_model_update(struct top_model *m, struct top_sample *s)
 {
 	struct top_server *list;

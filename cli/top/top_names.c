@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A table in which a new name takes the place of any other with its number. */
+/* A table of names by their objects, in which a new name takes the place of any
+ * other with its slot: a display needs the names of some hundred rows, and one
+ * that is lost is asked for again. */
 #include "top/top_names.h"
 
 #include <stdlib.h>
@@ -7,16 +9,23 @@
 
 #include "hashing/hash_key.h"
 
+/* The size of the table, and milliseconds after which an object that has no
+ * name is asked for again: it may get one. */
 enum {
 	SLOTS = 8192,
 	AGAIN_MS = 60000, /* when what has no name is asked for again */
 };
 
+/* An object that the daemon was asked for. */
 struct name_slot {
-	uint64_t key; /* 0: none */
+	/* Of key_of(); 0: the slot is free. */
+	uint64_t key;
+	/* When the daemon was asked last. */
 	uint64_t asked_ms;
-	ProtobufCBinaryData name; /* empty: it has none */
-	ProtobufCBinaryData dir;  /* in which it has that; may be empty */
+	/* Allocated; empty: it has none. */
+	ProtobufCBinaryData name;
+	/* The directory in which it has that name; may be empty. */
+	ProtobufCBinaryData dir;
 };
 
 struct top_names {
@@ -39,6 +48,8 @@ void top_names_free(struct top_names *n)
 	free(n);
 }
 
+/* Replaces the bytes of `to`, which are allocated; false without memory, and
+ * `to` is as it was. */
 static bool copy(ProtobufCBinaryData *to, const ProtobufCBinaryData *from)
 {
 	uint8_t *data = malloc(from->len + 1);
@@ -52,7 +63,8 @@ static bool copy(ProtobufCBinaryData *to, const ProtobufCBinaryData *from)
 	return true;
 }
 
-/* Two servers may have objects of one number. */
+/* A hash of server and object: two servers may have objects of one number.
+ * Never 0. */
 static uint64_t key_of(const Forefetch__ServerActivity *srv, uint64_t object)
 {
 	return hash_bytes(srv->name.data, srv->name.len, object) | 1;
@@ -65,6 +77,7 @@ static struct name_slot *slot_of(struct top_names *n, uint64_t key)
 
 /* ---- each row that is about an object ----------------------------------- */
 
+/* One walk over the rows of an answer. */
 struct name_walk {
 	struct top_names *names;
 	const Forefetch__ServerActivity *srv;
@@ -72,6 +85,8 @@ struct name_walk {
 	bool missing;
 };
 
+/* Called for each row that is about an object; `name` and `dir` are the row's,
+ * and are freed with the answer. */
 typedef void (*visit)(struct name_walk *w, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir);
 
@@ -90,6 +105,8 @@ static void each(struct name_walk *w, visit see)
 		    &srv->outcomes[i]->dir);
 }
 
+/* Notes what the row says of its object. An answer without a name does not take
+ * a known one away: the daemon's own cache may have lost it. */
 static void learn_one(struct name_walk *w, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {
@@ -104,6 +121,7 @@ static void learn_one(struct name_walk *w, uint64_t object,
 	s->asked_ms = w->now_ms;
 }
 
+/* Puts a known name into a row that has none, or notes that one is missing. */
 static void fill_one(struct name_walk *w, uint64_t object,
     ProtobufCBinaryData *name, ProtobufCBinaryData *dir)
 {

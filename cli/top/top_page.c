@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages of cells. */
+/* Pages of cells. A cell holds what a terminal shows in one column, so that a
+ * page can be put on a screen or printed, and text never runs into its
+ * neighbour, however wide its characters are. */
 #include "top/top_page.h"
 
 #include <stdint.h>
@@ -9,20 +11,24 @@
 #include "ctl/ctl_text.h"
 #include "top/top_text.h"
 
-/* A character and some that combine with it; more of these are left out. */
+/* Bytes of a cell: a character and some that combine with it; more of these are
+ * left out. */
 #define CELL_BYTES 14
 
+/* One column of one row. The right half of a wide character has no text. */
 struct page_cell {
 	char text[CELL_BYTES];
 	uint8_t len;
 	uint8_t style;
 };
 
+/* The rows one after the other. */
 struct top_page {
 	int columns, rows;
 	struct page_cell cells[];
 };
 
+/* `value`, but from 1 to `max`. */
 static int within(int value, int max)
 {
 	return value < 1 ? 1 : value > max ? max : value;
@@ -61,12 +67,14 @@ int top_page_rows(const struct top_page *p)
 	return p->rows;
 }
 
+/* The cell at a place, which is on the page. */
 static struct page_cell *cell(const struct top_page *p, int row, int column)
 {
 	return (struct page_cell *)&p
 	    ->cells[(size_t)row * (size_t)p->columns + (size_t)column];
 }
 
+/* Adds a character that has no width of its own to the one before it. */
 static void combine(struct page_cell *c, const char *s, size_t n)
 {
 	if (c->len == 0 || c->len + n >= CELL_BYTES)
@@ -76,6 +84,7 @@ static void combine(struct page_cell *c, const char *s, size_t n)
 	c->text[c->len] = '\0';
 }
 
+/* Makes a cell one character. */
 static void set(
     struct page_cell *c, const char *s, size_t n, enum top_style style)
 {
@@ -85,8 +94,8 @@ static void set(
 	c->style = (uint8_t)style;
 }
 
-/* How far text goes that has `max` columns, of which the last one is kept for
- * the mark of a cut, if it is cut. */
+/* For how many columns text goes that has `max`: if it is too long, the last
+ * one is kept for the mark that says so. */
 static int room_for(const char *text, int max)
 {
 	return top_text_columns(text) <= max ? max : max - 1;
@@ -135,6 +144,8 @@ const char *top_page_at(
 	return c->text;
 }
 
+/* Blanks at the end are left out, so that a printed page has no trailing
+ * ones. */
 char *top_page_row(const struct top_page *p, int row)
 {
 	char *out = malloc((size_t)p->columns * CELL_BYTES + 1);

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Differences of counters. */
+/* Rates are differences of counters, by the seconds between them. A counter
+ * that has gone back tells that the daemon began anew, and then nothing is
+ * known. */
 #include "top/top_rate.h"
 
 #include <string.h>
 
 #include "ctl/ctl_put.h"
 
-/* Two samples that are nearer tell nothing. */
+/* Two samples that are nearer than this, in seconds, tell nothing. */
 #define SECONDS_MIN 0.001
 
+/* The sum of some counters; one that the daemon does not have counts as 0. */
 static uint64_t sum_of(
     const Forefetch__ServerStats *srv, const char *const *names)
 {
@@ -19,6 +22,7 @@ static uint64_t sum_of(
 	return sum;
 }
 
+/* Sums up the calls of both sides. */
 static void read_calls(
     const Forefetch__ServerStats *srv, struct top_totals *out)
 {
@@ -36,6 +40,7 @@ static void read_calls(
 	}
 }
 
+/* Names are those of base/metrics.def. */
 void top_totals_read(const Forefetch__ServerStats *srv, struct top_totals *out)
 {
 	static const char *const hits[] = {"attr_hits", "name_hits",
@@ -62,7 +67,8 @@ void top_totals_read(const Forefetch__ServerStats *srv, struct top_totals *out)
 	(void)ctl_find(srv, "prefetch_unused", &out->unused);
 }
 
-/* All members are counters; false where one has gone back. */
+/* The differences of all members, which are counters; false where one has gone
+ * back. */
 static bool differences(const struct top_totals *then,
     const struct top_totals *now, struct top_totals *out)
 {
@@ -80,7 +86,7 @@ static bool differences(const struct top_totals *then,
 	return true;
 }
 
-/* -1 where there is no whole. */
+/* A part of a whole, from 0 to 1; -1 where there is no whole. */
 static double share(double part, double whole)
 {
 	if (whole <= 0)
@@ -115,6 +121,8 @@ void top_rates_find(const struct top_totals *then, const struct top_totals *now,
 		share((double)d.ahead_bytes, (double)d.received_bytes)};
 }
 
+/* The daemon counts calls of clients, and calls that it sent on for them;
+ * changes always go on, so the share is that of the others. */
 void top_mount_rates_find(const Forefetch__MountUse *then,
     const Forefetch__MountUse *now, double seconds, struct top_mount_rates *out)
 {

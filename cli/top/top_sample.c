@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Three questions over one connection, which is made anew where it broke. */
+/* A sample: three questions over one connection, which is made anew where it
+ * broke, and now and then a fourth one for names. */
 #include "ctl/ctl_text.h"
 #include "top/top_sample.h"
 
@@ -16,18 +17,23 @@
 #include "top/top_names.h"
 #include "top/top_text.h"
 
-/* Looking up names may take this part of the time. */
+/* Looking names up may take one part in so many of the time. */
 enum { NAMES_PART = 10 };
 
+/* Who asks; used by one thread at a time. */
 struct top_asker {
 	const char *socket;
 	ProtobufCBinaryData server;
-	int fd; /* -1: not connected */
+	/* The connection; -1: there is none. */
+	int fd;
 	struct top_names *names;
+	/* Samples of the past that are asked for. */
 	uint32_t past;
-	uint64_t names_ms; /* not before then are names looked up again */
+	/* Names are not looked up again before that time. */
+	uint64_t names_ms;
 };
 
+/* Milliseconds of a clock that does not go back. */
 static uint64_t now_ms(void)
 {
 	return clock_now_us() / 1000;
@@ -119,7 +125,8 @@ static void set_errno(
 	}
 }
 
-/* The daemon refused it. */
+/* Writes into the sample that the daemon refused the question, and whether it
+ * always will. */
 static void set_refused(struct top_sample *s, const Forefetch__Error *error)
 {
 	char *text = ctl_text_clean(error->text, strlen(error->text));
@@ -134,7 +141,7 @@ static void set_refused(struct top_sample *s, const Forefetch__Error *error)
 	free(text);
 }
 
-/* The answer, or NULL and why in `s`. */
+/* The answer, to be freed; or NULL, and the reason in `s`. */
 static Forefetch__Response *ask(struct top_asker *a, struct top_sample *s,
     Forefetch__Request__CommandCase command, void *message)
 {
@@ -162,7 +169,9 @@ static Forefetch__Response *ask(struct top_asker *a, struct top_sample *s,
 
 /* ---- names ------------------------------------------------------------ */
 
-/* The rows as they are now, with names, in the place of those without. */
+/* Replaces the rows of a server by those of now with their names, and learns
+ * these. The daemon needs time for it, of which NAMES_PART makes a share of all
+ * time. */
 static void ask_names(struct top_asker *a, Forefetch__ServerActivity **srv)
 {
 	Forefetch__ActivityRequest request = FOREFETCH__ACTIVITY_REQUEST__INIT;
@@ -184,6 +193,8 @@ static void ask_names(struct top_asker *a, Forefetch__ServerActivity **srv)
 	ctl_free(res);
 }
 
+/* Fills names in, and asks for those that are missing if it is time for
+ * that. */
 static void name_rows(struct top_asker *a, const Forefetch__Activity *act)
 {
 	for (size_t i = 0; i < act->n_servers; i++) {
@@ -197,6 +208,7 @@ static void name_rows(struct top_asker *a, const Forefetch__Activity *act)
 
 /* ---- all of them ------------------------------------------------------ */
 
+/* False, and the reason in `s`, if one of the three was not answered. */
 static bool ask_all(struct top_asker *a, struct top_sample *s)
 {
 	Forefetch__StatusRequest status = FOREFETCH__STATUS_REQUEST__INIT;
@@ -215,6 +227,7 @@ static bool ask_all(struct top_asker *a, struct top_sample *s)
 	return s->answers[2] != NULL;
 }
 
+/* A sample without all three answers has none, so that nobody has to look. */
 struct top_sample *top_ask(struct top_asker *a)
 {
 	struct top_sample *s = calloc(1, sizeof(*s));

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The only file that knows ncurses. */
+/* The only file that knows ncurses: it puts pages on the terminal, reads keys,
+ * and leaves the terminal as it was. */
 #include "top/top_screen.h"
 
 #include <curses.h>
 
 #include "ctl/ctl_text.h"
 
+/* The terminal; NULL: it is not open. */
 static SCREEN *screen;
 
+/* Chooses how the next text looks, by its style: in colours, or where there are
+ * none by attributes. */
 static void use_style(enum top_style style)
 {
 	bool colours = ctl_colour(stdout) && has_colors();
@@ -27,6 +31,7 @@ static void use_style(enum top_style style)
 	    colours ? looks[style].colour : (short)0, NULL);
 }
 
+/* The background stays the terminal's own (use_default_colors(3)). */
 static void choose_colours(void)
 {
 	if (!has_colors())
@@ -38,6 +43,8 @@ static void choose_colours(void)
 	init_pair(3, COLOR_RED, -1);
 }
 
+/* newterm(3) is used since initscr(3) ends the program where TERM is
+ * unknown. */
 bool top_screen_open(void)
 {
 	screen = newterm(NULL, stdout, stdin);
@@ -65,7 +72,7 @@ void top_screen_size(int *columns, int *rows)
 	getmaxyx(stdscr, *rows, *columns);
 }
 
-/* Cells of one style are written together. */
+/* Writes the cells of a row; ncurses sends only those that have changed. */
 static void show_row(const struct top_page *p, int row, int columns)
 {
 	for (int i = 0; i < columns; i++) {
@@ -95,6 +102,7 @@ void top_screen_show(const struct top_page *p)
 	refresh();
 }
 
+/* Keys that mean nothing only redraw the page. */
 enum top_key top_screen_key(void)
 {
 	switch (getch()) {

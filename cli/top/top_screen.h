@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pages on a terminal, and its keys (ncurses). */
+/* Pages on a terminal, and its keys (ncurses(3)). There is one terminal, so all
+ * functions are for one thread, and those below top_screen_open() need it
+ * open. */
 #ifndef FOREFETCH_TOP_SCREEN_H
 #define FOREFETCH_TOP_SCREEN_H
 
@@ -7,6 +9,7 @@
 
 #include "top/top_page.h"
 
+/* Keys by what they do. */
 enum top_key {
 	TOP_KEY_NONE,
 	TOP_KEY_RESIZED,
@@ -20,15 +23,19 @@ enum top_key {
 	TOP_KEY_REDRAW,
 };
 
-/* False where the terminal is none that ncurses knows; nothing has changed
- * then. */
+/* Takes the terminal. False where it is none that ncurses knows; nothing has
+ * changed then. */
 bool top_screen_open(void);
-/* The terminal is as it was before. */
+/* Gives the terminal back as it was before. */
 void top_screen_close(void);
 
+/* Its present size. */
 void top_screen_size(int *columns, int *rows);
+/* Shows a page, as much of it as there is room for. The page stays the
+ * caller's. */
 void top_screen_show(const struct top_page *p);
-/* The next key that was pressed; NONE: there is none. */
+/* The next key that was pressed, without waiting; TOP_KEY_NONE: there is
+ * none. */
 enum top_key top_screen_key(void);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables: cells first, then widths, then what fits. */
+/* Tables: cells first, then widths, then what fits. All cells are kept until
+ * the table is drawn, as only then it is known how wide a column has to be, and
+ * which columns have room. */
 #include "ctl/ctl_text.h"
 #include "top/top_table.h"
 
@@ -10,22 +12,29 @@
 
 #include "top/top_text.h"
 
+/* ROWS_MAX is more than a page shows. */
 enum {
 	ROWS_MAX = 512,
+	/* Blanks between two columns. */
 	GAP = 2,
-	REST_MIN = 8, /* columns of text without which the rest is of no use */
+	/* Columns of text without which the column with the rest is of no
+	 * use. */
+	REST_MIN = 8,
 };
 
+/* One row; its cells are allocated. */
 struct table_row {
 	enum top_style style;
 	char *cells[TOP_TABLE_COLUMNS]; /* NULL: empty */
 };
 
+/* `columns` is the caller's. */
 struct top_table {
 	const struct top_column *columns;
 	size_t ncolumns;
 	bool hidden[TOP_TABLE_COLUMNS];
-	size_t nrows, in; /* `in`: the next cell of the last row */
+	/* The number of rows, and of the next cell in the last one. */
+	size_t nrows, in;
 	struct table_row rows[ROWS_MAX];
 };
 
@@ -73,6 +82,7 @@ void top_table_row(struct top_table *t, enum top_style style)
 	t->rows[t->nrows++].style = style;
 }
 
+/* Takes the text for the next cell, or frees it where there is no place. */
 static void put(struct top_table *t, char *text)
 {
 	if (t->nrows > 0 && t->in < t->ncolumns)
@@ -103,12 +113,16 @@ void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
 
 /* ---- widths ----------------------------------------------------------- */
 
+/* Widths for one drawing. */
 struct table_plan {
-	int widths[TOP_TABLE_COLUMNS]; /* 0: left out */
-	int sum;                       /* with gaps */
+	/* Columns of text; 0: the column is left out. */
+	int widths[TOP_TABLE_COLUMNS];
+	/* Of the widths that are shown, with the gaps. */
+	int sum;
 	int nshown;
 };
 
+/* The width in which nothing of a column is cut. */
 static int natural_width(const struct top_table *t, size_t column)
 {
 	const struct top_column *c = &t->columns[column];
@@ -124,6 +138,7 @@ static int natural_width(const struct top_table *t, size_t column)
 	return width;
 }
 
+/* The width that a column has at least while it is shown. */
 static int least_width(const struct top_table *t, size_t column)
 {
 	const struct top_column *c = &t->columns[column];
@@ -136,6 +151,7 @@ static int least_width(const struct top_table *t, size_t column)
 	return c->rest && !c->max && width > REST_MIN ? REST_MIN : width;
 }
 
+/* Computes the sum anew after a change. */
 static void sum_up(struct table_plan *plan, const struct top_table *t)
 {
 	plan->sum = plan->nshown = 0;
@@ -147,7 +163,7 @@ static void sum_up(struct table_plan *plan, const struct top_table *t)
 	}
 }
 
-/* The one that goes first; -1: all others stay. */
+/* The column that goes first where room is short; -1: all others stay. */
 static int to_drop(const struct table_plan *plan, const struct top_table *t)
 {
 	int found = -1;
@@ -177,6 +193,9 @@ static void grow(struct table_plan *plan, const struct top_table *t, int room)
 		}
 }
 
+/* Chooses the widths for `room` columns of text: the least ones first, then
+ * columns are left out until the rest fits, then what is left over is given
+ * away. */
 static void fit(
     struct table_plan *plan, const struct top_table *t, int room, bool wide)
 {
@@ -194,7 +213,7 @@ static void fit(
 
 /* ---- drawing ---------------------------------------------------------- */
 
-/* The end of a text, in so many columns. */
+/* The end of a text, in at most `width` columns. */
 static const char *tail_of(const char *text, int width)
 {
 	int over = top_text_columns(text) - width, one;
@@ -206,6 +225,7 @@ static const char *tail_of(const char *text, int width)
 	return text;
 }
 
+/* Numbers stand at the right, so that their digits are below each other. */
 static void draw_cell(struct top_page *p, int row, int column, int width,
     bool right, enum top_style style, const char *text)
 {
@@ -217,6 +237,7 @@ static void draw_cell(struct top_page *p, int row, int column, int width,
 	    columns > 0 && columns < width ? columns : width, style, text);
 }
 
+/* Draws a row, or with NULL the heads. */
 static void draw_row(const struct top_table *t, const struct table_plan *plan,
     struct top_page *p, const struct top_area *area, int at,
     const struct table_row *row)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables on a page: as many columns as there is room for. */
+/* Tables on a page: as many columns as there is room for. Unlike ctl_table.h,
+ * which prints all of a table, this one has to fit. */
 #ifndef FOREFETCH_TOP_TABLE_H
 #define FOREFETCH_TOP_TABLE_H
 
@@ -11,6 +12,8 @@
 
 enum { TOP_TABLE_COLUMNS = 16 };
 
+/* How a column behaves when the page gets narrow. Constant, in the file that
+ * has the table. */
 struct top_column {
 	const char *head;
 	/* Where there is too little room, the columns with the greatest number
@@ -24,7 +27,7 @@ struct top_column {
 	bool tail; /* what is too long is cut at its beginning */
 };
 
-/* A part of a page. */
+/* A part of a page: its first row and column, and its size. */
 struct top_area {
 	int row, column, rows, columns;
 };
@@ -34,11 +37,14 @@ struct top_table;
 /* `columns` ends with one without a head, and must live as long. NULL without
  * memory, which the functions below take. */
 struct top_table *top_table_new(const struct top_column *columns);
+/* NULL is allowed. */
 void top_table_free(struct top_table *t);
 /* Leave out the column of that head. */
 void top_table_hide(struct top_table *t, const char *head);
+/* Rows so far, without the heads. */
 size_t top_table_rows(const struct top_table *t);
 
+/* Begins a row, whose cells follow. */
 void top_table_row(struct top_table *t, enum top_style style);
 /* The next cell of the row; of text that is ours, or clean (top_text.h). */
 void top_table_cell(struct top_table *t, const char *format, ...)
@@ -46,9 +52,9 @@ void top_table_cell(struct top_table *t, const char *format, ...)
 /* The same for bytes of unknown origin. */
 void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len);
 
-/* Draw heads and rows; returns how many rows of the area they took. `wide`:
- * only columns that are never left out, for the sake of the one with the rest.
- */
+/* Draws heads and rows into the area; returns how many of its rows they took, 0
+ * where it has none for a row. `wide` leaves out all columns that may be left
+ * out, for the sake of the one with the rest. */
 int top_table_draw(const struct top_table *t, struct top_page *p,
     const struct top_area *area, bool wide);
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Widths by the C library (wcwidth), in the locale that main() has set. */
+/* How wide text is, by the C library (wcwidth(3)), in the locale that
+ * ctl_choose_text() has set. */
 #include "top/top_text.h"
 
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "ctl/ctl_text.h"
 #include "text/utf8.h"
 
+/* A byte that is no UTF-8 takes no column; clean text has none. */
 size_t top_text_next(const char *s, int *columns)
 {
 	size_t n = utf8_length((const uint8_t *)s, strnlen(s, 4));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Names of users. They may come over the network, so they are asked for once.
- */
+/* Names of users. They may come over the network (nsswitch.conf(5)), and a page
+ * is drawn every second, so each is asked for once. */
 #include <inttypes.h>
 #include <pwd.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
+/* Users that are remembered; two with the same place take turns. */
 enum { USERS = 256, NAME_MAX_BYTES = 64 };
 
 struct user_slot {
@@ -19,6 +20,7 @@ struct user_slot {
 	char name[NAME_MAX_BYTES]; /* "": the place is free */
 };
 
+/* A user without a name, or with a very long one, is shown by number. */
 static void look_up(struct user_slot *u, uint32_t uid)
 {
 	const struct passwd *pw = getpwuid(uid);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The page: a line about the daemon, the servers, then the sections, one under
- * the other or, on a wide page, in two columns.
- */
+/* The page: a line about the daemon, the servers, then the sections, one under
+ * the other or, on a wide page, in two columns; at the bottom the keys. Every
+ * function here takes rows off an area from above and returns or notes how
+ * many, so that none has to know the whole. */
 #include "top/top_view.h"
 
 #include <inttypes.h>
@@ -24,6 +24,7 @@ enum {
 	GAP_ROWS = 6,      /* a section of so many ends with a blank line */
 };
 
+/* A server that is not there any more counts as all. */
 struct top_range top_look_range(
     const struct top_model *m, const struct top_look *look)
 {
@@ -33,6 +34,8 @@ struct top_range top_look_range(
 	return (struct top_range){0, m->nservers};
 }
 
+/* Greater values stand first; 0 for all keeps the order of the
+ * configuration. */
 static double sort_value(const struct top_server *srv, enum top_sort sort)
 {
 	switch (sort) {
@@ -47,6 +50,7 @@ static double sort_value(const struct top_server *srv, enum top_sort sort)
 	}
 }
 
+/* An insertion sort: there are few servers, and equal ones keep their order. */
 void top_look_order(
     const struct top_model *m, const struct top_look *look, size_t *order)
 {
@@ -93,6 +97,7 @@ static void draw_first(
 	(void)top_page_put(p, 0, columns - clock, clock, TOP_DIM, look->clock);
 }
 
+/* The keys, and what they are set to. */
 static void draw_keys(
     struct top_page *p, const struct top_model *m, const struct top_look *look)
 {
@@ -167,6 +172,7 @@ static void share_rows(
 	}
 }
 
+/* A title, a remark behind it, and the table below, in the rows of the area. */
 static void draw_section(struct top_page *p, const struct top_section *s,
     const struct top_area *area, bool wide)
 {
@@ -182,7 +188,8 @@ static void draw_section(struct top_page *p, const struct top_section *s,
 		(void)top_table_draw(s->table, p, &below, wide);
 }
 
-/* In a block of text: as long as they are, if they are not too long. */
+/* Rows of each section in a block of text: as many as it has, if these are not
+ * too many. There is no page whose end they could meet. */
 static void take_wanted(
     struct top_section *const *list, int n, int given[TOP_SECTIONS])
 {
@@ -192,6 +199,7 @@ static void take_wanted(
 			   1;
 }
 
+/* Draws sections one under the other. */
 static void draw_column(struct top_page *p, struct top_section *const *list,
     int n, struct top_area area, const struct top_look *look)
 {
@@ -212,6 +220,8 @@ static void draw_column(struct top_page *p, struct top_section *const *list,
 	}
 }
 
+/* Who waits and their calls stand together, and so do predictions and what
+ * became of them. */
 static void draw_sections(struct top_page *p, const struct top_model *m,
     const struct top_look *look, struct top_area area)
 {
@@ -237,7 +247,8 @@ static void draw_sections(struct top_page *p, const struct top_model *m,
 
 /* ---- lines of text ------------------------------------------------------ */
 
-/* The bytes of a text that fit into so many columns, cut at a blank. */
+/* The bytes of a text that fit into `columns`, cut at a blank if there is
+ * one. */
 static size_t fitting(const char *text, int columns)
 {
 	size_t n, len = 0, blank = 0;
@@ -253,7 +264,7 @@ static size_t fitting(const char *text, int columns)
 	return len;
 }
 
-/* Over at most two rows; returns how many it took. */
+/* Draws a text over at most two rows; returns how many it took. */
 static int draw_text(struct top_page *p, const struct top_area *area,
     enum top_style style, const char *text)
 {
@@ -274,6 +285,7 @@ static int draw_text(struct top_page *p, const struct top_area *area,
 	return 2;
 }
 
+/* Takes rows off the area from above. */
 static void take_rows(struct top_area *area, int rows)
 {
 	area->row += rows;
@@ -282,7 +294,8 @@ static void take_rows(struct top_area *area, int rows)
 
 /* ---- the page --------------------------------------------------------- */
 
-/* Why servers are not in order. */
+/* A line for each server that is not in order, with the reason; returns how
+ * many rows they took. */
 static int draw_troubles(struct top_page *p, const struct top_model *m,
     const struct top_look *look, struct top_area area)
 {
@@ -306,7 +319,8 @@ static int draw_troubles(struct top_page *p, const struct top_model *m,
 	return rows - area.rows;
 }
 
-/* No more than a part of the page, so that room is left for the sections. */
+/* Draws the table of servers, on no more than a part of the page, so that room
+ * is left for the sections. */
 static void draw_servers(struct top_page *p, const struct top_model *m,
     const struct top_look *look, struct top_area *area)
 {
@@ -332,6 +346,7 @@ static void draw_servers(struct top_page *p, const struct top_model *m,
 	take_rows(area, draw_troubles(p, m, look, part));
 }
 
+/* Says that the daemon is away, and that the page is an old one. */
 static void draw_away(
     struct top_page *p, const struct top_model *m, struct top_area *area)
 {
@@ -350,6 +365,7 @@ static void draw_away(
 	take_rows(area, 1);
 }
 
+/* Keys and words of the page, in the place of the sections. */
 static void draw_help(struct top_page *p, struct top_area area)
 {
 	static const char *const lines[] = {

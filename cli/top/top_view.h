@@ -8,30 +8,41 @@
 #include "top/top_model.h"
 #include "top/top_page.h"
 
+/* By what servers are sorted, the greatest first. */
 enum top_sort {
-	TOP_SORT_NAME, /* as configured */
+	/* As in the configuration. */
+	TOP_SORT_NAME,
 	TOP_SORT_CALLS,
 	TOP_SORT_LINK,
 	TOP_SORT_WAITS,
 	TOP_SORTS
 };
 
-/* How somebody looks at it. */
+/* How somebody looks at the model: set by keys, or by how the program was
+ * started. */
 struct top_look {
 	enum top_sort sort;
 	/* Of the model's servers, the one that all but the first table is
 	 * about; -1: all. */
 	int server;
-	bool wide;   /* only columns that matter, for long names */
-	bool paused; /* the display is */
-	bool help;   /* what the keys and columns mean */
-	bool keys;   /* there is a keyboard: a line says what it does */
-	bool block;  /* of text: lists are as long as they are, if not long */
+	/* Only columns that matter, for long names. */
+	bool wide;
+	/* The display is; the daemon is asked all the same. */
+	bool paused;
+	/* The meaning of keys and columns is shown. */
+	bool help;
+	/* There is a keyboard: a line says what it does. */
+	bool keys;
+	/* It is a block of text: lists are as long as they are, if not too
+	 * long. */
+	bool block;
+	/* Seconds between two samples. */
 	double interval_s;
-	const char *clock; /* what time it is */
+	/* The time of day; set while a page is drawn. */
+	const char *clock;
 };
 
-/* Draw on an empty page. */
+/* Draws the model on an empty page. Nothing is kept of either. */
 void top_view_draw(
     struct top_page *p, const struct top_model *m, const struct top_look *look);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who waits and why, calls, what is fetched ahead, and what became of it. */
+/* The sections of the page: who waits and why, calls that wait, what is fetched
+ * ahead, and the last predictions. Each collects the rows of the servers that
+ * are looked at, sorts them, and makes a table of the first. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,20 +11,24 @@
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
+/* Microseconds that a JobWaits message is about, and how much waiting within
+ * them is worth a row. */
 #define WAITS_SPAN_US 10e6  /* of JobWaits */
 #define WAITS_MIN_US  50000 /* in that: less is not worth a row */
 
-/* A row of some server. */
+/* A row of some server: a message of its activity. */
 struct list_item {
 	const struct top_server *srv;
 	const void *row;
 };
 
+/* The rows of all servers, before they are sorted and cut. */
 struct list {
 	struct list_item items[TOP_SERVERS_MAX * TOP_LIST_MAX];
 	size_t n;
 };
 
+/* Adds a row; one that there is no room for is left out. */
 static void list_add(
     struct list *l, const struct top_server *srv, const void *row)
 {
@@ -32,7 +38,9 @@ static void list_add(
 
 /* ---- words ------------------------------------------------------------ */
 
-/* "dir/name/entry", as far as it is known. */
+/* Writes "dir/name/entry", as far as it is known. An object without a name is
+ * shown by a part of its number, so that one can see which rows are about the
+ * same. */
 static void put_object(struct top_table *t, const ProtobufCBinaryData *dir,
     const ProtobufCBinaryData *name, const ProtobufCBinaryData *entry,
     uint64_t object)
@@ -57,6 +65,7 @@ static void put_object(struct top_table *t, const ProtobufCBinaryData *dir,
 	free(b);
 }
 
+/* A time; long ones without parts of a second. */
 static void put_us(struct top_table *t, uint64_t us)
 {
 	char buf[CTL_TEXT_MAX];
@@ -65,6 +74,7 @@ static void put_us(struct top_table *t, uint64_t us)
 	    us < 100000000 ? ctl_text_us(buf, us) : ctl_text_duration(buf, us));
 }
 
+/* A size; empty where it is 0. */
 static void put_bytes(struct top_table *t, uint64_t bytes)
 {
 	char buf[CTL_TEXT_MAX];
@@ -100,6 +110,7 @@ static const struct top_column waiter_columns[] = {
     {0},
 };
 
+/* A reason for waiting, and its microseconds. */
 struct wait_part {
 	const char *why;
 	uint64_t us;
@@ -145,6 +156,8 @@ static int by_wait(const void *a, const void *b)
 	return x->wait_us < y->wait_us ? 1 : x->wait_us > y->wait_us ? -1 : 0;
 }
 
+/* Seconds waited in each second: more than 1 means that several of the user's
+ * calls wait at the same time. */
 static void put_waiter(struct top_table *t, const struct list_item *it)
 {
 	const Forefetch__JobWaits *j = it->row;
@@ -271,6 +284,7 @@ static const struct top_column ahead_columns[] = {
     {0},
 };
 
+/* A probability; empty where there is none, as for what a user asked for. */
 static void put_permille(struct top_table *t, uint32_t permille)
 {
 	if (permille > 0)
@@ -328,6 +342,8 @@ static const struct top_column outcome_columns[] = {
     {0},
 };
 
+/* Green for a prediction that spared waiting, yellow for one that did not, dim
+ * for what was never fetched. */
 static enum top_style outcome_style(const char *state)
 {
 	if (strcmp(state, "used") == 0)

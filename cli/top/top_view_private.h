@@ -13,29 +13,36 @@ enum { TOP_LIST_MAX = 64 };
 struct top_range {
 	size_t first, end;
 };
+/* The range that somebody looks at: one server, or all. */
 struct top_range top_look_range(
     const struct top_model *m, const struct top_look *look);
-/* Indexes of the servers in the order that was asked for; n of them. */
+/* Writes the indexes of all m->nservers servers into `order`, as they are
+ * sorted. */
 void top_look_order(
     const struct top_model *m, const struct top_look *look, size_t *order);
 
-/* top_view_servers.c: servers, and their mounts. */
+/* The table of servers, each with its mounts below it; to be freed, NULL
+ * without memory (top_view_servers.c). */
 struct top_table *top_servers_table(
     const struct top_model *m, const struct top_look *look);
-/* A server's trouble, which gets a line of its own, as clean text; "": none. */
+/* A server's trouble, which gets a line of its own, as clean text to be freed;
+ * "": it has none. */
 char *top_servers_trouble(const struct top_server *srv);
 
-/* top_view_lists.c: one section each. */
+/* One section of the page (top_view_lists.c). */
 struct top_section {
 	char title[96];
-	char remark[160]; /* behind the title */
+	/* Stands behind the title. */
+	char remark[160];
+	/* NULL without memory. */
 	struct top_table *table;
-	bool steady; /* its length changes seldom */
+	/* Its length changes seldom, so it takes no more rows than it needs. */
+	bool steady;
 };
 
 enum { TOP_WAITERS, TOP_CALLS, TOP_AHEAD, TOP_OUTCOMES, TOP_SECTIONS };
 
-/* Fill all of them; tables to be freed. */
+/* Makes all sections of a page; to be freed by top_sections_free(). */
 void top_sections_make(struct top_section sections[TOP_SECTIONS],
     const struct top_model *m, const struct top_look *look);
 void top_sections_free(struct top_section sections[TOP_SECTIONS]);

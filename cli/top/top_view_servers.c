@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Servers and their mounts: rates, and how each of them is. */
+/* The table of servers and their mounts: rates, and how each of them is. A
+ * mount has the cells that are known of a mount alone; the link belongs to its
+ * server. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,6 +13,7 @@
 #include "top/top_text.h"
 #include "top/top_view_private.h"
 
+/* Bytes of the words for a state, and steps of height in the past. */
 enum { STATE_BYTES = 64, BLOCKS = 8 };
 
 static const struct top_column columns[] = {
@@ -31,7 +34,8 @@ static const struct top_column columns[] = {
 
 /* ---- state ------------------------------------------------------------ */
 
-/* The link is not used to fetch ahead, or hardly. */
+/* Says whether calls ahead are held back: by a pause, or a metered link. Leaves
+ * the text as it is where they are not. */
 static enum top_style hold_of(
     const Forefetch__HoldStatus *hold, char text[STATE_BYTES])
 {
@@ -49,6 +53,7 @@ static enum top_style hold_of(
 	return TOP_WARN;
 }
 
+/* Writes the state in words, and returns its style. */
 static enum top_style state_of(
     const struct top_server *srv, char text[STATE_BYTES])
 {
@@ -83,6 +88,7 @@ char *top_servers_trouble(const struct top_server *srv)
 
 /* ---- a server --------------------------------------------------------- */
 
+/* A rate, or a dash where it is not known; of large ones no fraction. */
 static void put_rate(struct top_table *t, bool known, double rate)
 {
 	if (!known)
@@ -91,6 +97,7 @@ static void put_rate(struct top_table *t, bool known, double rate)
 		top_table_cell(t, "%.*f", rate < 99.95 ? 1 : 0, rate);
 }
 
+/* Bytes a second. */
 static void put_bytes(struct top_table *t, bool known, double rate)
 {
 	char buf[CTL_TEXT_MAX];
@@ -108,6 +115,8 @@ static void put_link(struct top_table *t, bool known, double rate)
 	    t, "%s", known ? ctl_text_rate(buf, (uint64_t)rate) : "-");
 }
 
+/* A share in percent. One of nearly all does not read 100%, so that a user does
+ * not take a few misses for none. */
 static void put_share(struct top_table *t, double share)
 {
 	if (share < 0)
@@ -127,7 +136,8 @@ static void put_us(struct top_table *t, uint64_t us)
 	top_table_cell(t, "%s", us > 0 ? ctl_text_us(buf, us) : "-");
 }
 
-/* A block a sample, as high as its share of the highest. */
+/* A block a sample, as high as its share of the highest one in the row: the
+ * shape is what counts, the numbers are in other columns. */
 static void put_past(struct top_table *t, const struct top_server *srv)
 {
 	static const char *const fine[BLOCKS] = {
@@ -154,6 +164,7 @@ static void put_past(struct top_table *t, const struct top_server *srv)
 	top_table_cell(t, "%s", text);
 }
 
+/* Calls to the server that were sent, or wait to be, over all connections. */
 static uint64_t queued(const Forefetch__ServerStatus *st)
 {
 	uint64_t n = 0;
@@ -190,6 +201,8 @@ static void put_server(struct top_table *t, const struct top_server *srv)
 	put_past(t, srv);
 }
 
+/* A mount that shares its file system with others is written once, with their
+ * number. */
 static void put_mount(struct top_table *t, const Forefetch__MountUse *m,
     const struct top_mount_rates *r)
 {
