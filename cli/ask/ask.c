@@ -14,14 +14,20 @@
 #include "base/clock.h"
 #include "nfsproto/record.h"
 
+/* Bytes of encoded arguments. */
 enum { ARGS_MAX = NFS_RES_SMALL_MAX };
 
+/* One connection. */
 struct ask {
 	int fd;
-	int port_err; /* ask_port_error() */
-	uint32_t xid; /* of the last call */
+	/* Why it has no port below 1024, for ask_port_error(). */
+	int port_err;
+	/* Of the last call; the first is 1. */
+	uint32_t xid;
+	/* When all of it ends, by clock_now_us(). */
 	uint64_t until_us;
-	uint64_t call_us; /* what a reply may take */
+	/* Microseconds that a reply may take. */
+	uint64_t call_us;
 	struct rbuf_pool *pool;
 	struct record_reader *reader;
 	struct rpc_auth_sys auth;
@@ -48,6 +54,7 @@ static int wait_for(const struct ask *a, short events, uint64_t limit_us)
 	}
 }
 
+/* Sets the port of an address of either family. */
 static void set_port(struct sockaddr_storage *ss, uint16_t port)
 {
 	if (ss->ss_family == AF_INET6)
@@ -56,6 +63,8 @@ static void set_port(struct sockaddr_storage *ss, uint16_t port)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 }
 
+/* A socket for one connection, at a port below 1024 if this is root; -1 and
+ * errno. */
 static int ask_socket(struct ask *a, int family)
 {
 	/* No TIME_WAIT keeps a port below 1024. */
@@ -73,6 +82,7 @@ static int ask_socket(struct ask *a, int family)
 	return fd;
 }
 
+/* Connects, within ASK_CONNECT_US: 0 or an errno. */
 static int ask_connect(struct ask *a, const struct sockaddr *to, uint16_t port)
 {
 	struct sockaddr_storage ss = {0};
@@ -169,6 +179,7 @@ uint16_t ask_source_port(const struct ask *a)
 			 : ((struct sockaddr_in *)&ss)->sin_port);
 }
 
+/* Sends everything, waiting for room in between: 0 or an errno. */
 static int send_all(struct ask *a, const unsigned char *data, size_t len)
 {
 	ssize_t n;
@@ -295,6 +306,7 @@ int ask_reply_error(const struct rpc_reply *reply)
 	}
 }
 
+/* The procedure of nfs_proc.h; the caller names one that is there. */
 static const struct nfs_proc *find_proc(uint32_t prog, uint32_t proc)
 {
 	return nfs_proc_find(prog, NFS_V3, proc); /* all are version 3 */

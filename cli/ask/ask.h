@@ -30,19 +30,17 @@ enum {
 
 struct ask;
 
-/*
- * Connect to `port` of the host `to`, but not beyond `until_us` of
- * clock_now_us(). Root comes
- * from a port below 1024. NULL, and an errno in `*err`.
- */
+/* Connects to `port` (host order) of the host `to`, but not beyond `until_us`
+ * of clock_now_us(). Root comes from a port below 1024. To be freed by
+ * ask_close(); NULL, and an errno in `*err`. */
 struct ask *ask_open(
     const struct sockaddr *to, uint16_t port, uint64_t until_us, int *err);
-/* NULL is allowed. */
+/* Closes the connection. NULL is allowed. */
 void ask_close(struct ask *a);
 
 /* Replies may take as long as `until_us` allows, not ASK_CALL_US. */
 void ask_wait_long(struct ask *a);
-/* The source port. */
+/* The port that the connection comes from; 0 where the system does not say. */
 uint16_t ask_source_port(const struct ask *a);
 /* Why root got none below 1024, an errno: EADDRINUSE where all are taken. 0: it
  * got one, or somebody else runs this. */
@@ -55,7 +53,8 @@ int ask_port_error(const struct ask *a);
 int ask_send(struct ask *a, uint32_t prog, uint32_t vers, uint32_t proc,
     const void *args, size_t len);
 int ask_receive(struct ask *a, struct rpc_reply *reply);
-/* Both; EPROTO where the reply belongs to another call. */
+/* Sends a call and takes its reply; EPROTO where the reply belongs to another
+ * call. `args` are encoded already, `len` bytes of them. */
 int ask_call(struct ask *a, uint32_t prog, uint32_t vers, uint32_t proc,
     const void *args, size_t len, struct rpc_reply *reply);
 /* The errno of a reply, 0 where it has results. */
@@ -67,7 +66,9 @@ int ask_reply_error(const struct rpc_reply *reply);
  */
 int ask_proc(struct ask *a, uint32_t prog, uint32_t proc,
     const union nfs_args *args, union nfs_res *res);
-/* Sends such a call only; takes its results from a reply. */
+/* The two halves of ask_proc(), for several calls at once: the first only sends
+ * such a call, the second takes its results from a reply. `args` NULL: it has
+ * none. */
 int ask_proc_send(
     struct ask *a, uint32_t prog, uint32_t proc, const union nfs_args *args);
 int ask_proc_results(uint32_t prog, uint32_t proc, const union nfs_args *args,

@@ -16,6 +16,7 @@ struct host_question {
 	char host[];
 };
 
+/* NULL without memory. */
 static struct host_question *question_new(const char *host)
 {
 	struct host_question *q = calloc(1, sizeof(*q) + strlen(host) + 1);
@@ -29,6 +30,7 @@ static struct host_question *question_new(const char *host)
 	return q;
 }
 
+/* Waits for the answer for `limit_us`: what gai_error(3) says then. */
 static int wait_for(struct host_question *q, uint64_t limit_us)
 {
 	const struct gaicb *const list[] = {&q->cb};
@@ -45,6 +47,7 @@ static int wait_for(struct host_question *q, uint64_t limit_us)
 	return gai;
 }
 
+/* Copies the first `count` addresses of families that are of use; how many. */
 static unsigned take(
     const struct addrinfo *list, struct sockaddr_storage *addr, unsigned count)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Commands to the daemon, and what is said where one fails. */
+/* Commands to the daemon, and what is said where one fails. Every command of
+ * the program goes through ctl_ask_for(), so that each error has one wording,
+ * which also says what to do. */
 #include <errno.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,8 +16,11 @@
 #include "ctl/ctl_text.h"
 #include "ctl/ctl_wire.h"
 
+/* Seconds that a reload may take; other answers come within those of
+ * ctl_wire.c. */
 enum { RELOAD_S = 60 };
 
+/* Prints why the daemon was not heard, by a positive errno of ctl_wire.h. */
 static void complain(const char *path, int error)
 {
 	switch (error) {
@@ -56,6 +61,8 @@ static void complain(const char *path, int error)
 	}
 }
 
+/* Prints the daemon's own error. Its text comes from a process that may be
+ * another program, so it is escaped. */
 static void complain_response(const Forefetch__Response *res)
 {
 	const Forefetch__Error *error = res->error;
@@ -84,6 +91,7 @@ Forefetch__Response *ctl_refuse(const char *path, Forefetch__Response *res)
 	return NULL;
 }
 
+/* One connection. `path` is the caller's. */
 struct ctl_client {
 	int fd;
 	const char *path;
@@ -123,6 +131,8 @@ static void be_patient(const struct ctl_client *c)
 	(void)setsockopt(c->fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
 }
 
+/* After a failure of the connection itself nothing more can be asked over it:
+ * half an answer may be in it. */
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want)

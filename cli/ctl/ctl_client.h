@@ -6,11 +6,13 @@
 
 #include "control/control.pb-c.h"
 
+/* A connection to the daemon, over which it keeps what was begun. */
 struct ctl_client;
 
 /*
- * Ask the daemon at the socket `path` one thing: a command of control.proto,
- * and its message. It is answered with the result of the same number. NULL
+ * Asks the daemon at the socket `path` one thing: a command of control.proto,
+ * and its message. It is answered with the result of the same number. Blocks;
+ * it gives up after ten seconds without a byte, or a minute for a reload. NULL
  * after a message on stderr that says what to do; a response that is an error
  * is told there too. Free the answer with ctl_free().
  */
@@ -22,22 +24,23 @@ Forefetch__Response *ctl_status(const char *path, const char *server);
 
 /* Text of a user for a field of bytes; NULL is empty. */
 ProtobufCBinaryData ctl_bytes(const char *text);
-/* Tell that the answer lacks what an answer of this release has, and free it:
- * NULL. `path` is that of the socket. */
+/* Tells that the answer lacks what an answer of this release has, and frees it;
+ * returns NULL. `path` is that of the socket. */
 Forefetch__Response *ctl_refuse(const char *path, Forefetch__Response *res);
-/* Free an answer; NULL is allowed. */
+/* Frees an answer; NULL is allowed. */
 void ctl_free(Forefetch__Response *res);
 
-/* The same, several times over one connection: what was begun over it ends with
- * it. NULL after a message. */
+/* Makes a connection for several questions: what was begun over it ends with
+ * it. `path` lives as long. NULL after a message. */
 struct ctl_client *ctl_open(const char *path);
+/* Asks one thing over the connection, as ctl_call() does. */
 Forefetch__Response *ctl_ask(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message);
 /* The same where the result that answers it has another number. */
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want);
-/* NULL is allowed. */
+/* Closes the connection. NULL is allowed. */
 void ctl_close(struct ctl_client *c);
 
 #endif

@@ -5,8 +5,8 @@
  * This folder is the library of that program: it talks to the daemon over the
  * control socket, and uses nothing else of it but the messages
  * (control/protocol.h and control.pb-c.h) and text/. The commands are in
- *commands/ and in folders of their own. ctl_mount and ctl_wire are parts of the
- *library for hints, too (hint/).
+ * commands/ and in folders of their own. ctl_mount and ctl_wire are also parts
+ * of the library for hints (hint/).
  *
  *	commands/main ──▶ commands/NAME ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
  *	                      ├─ for people: ctl_put, ctl_table, ctl_text
@@ -17,10 +17,12 @@
 
 #include <stdbool.h>
 
+/* The exit code for a wrong command line, and the arguments of one at most. */
 #define CTL_EXIT_USAGE 2
 #define CTL_ARGS_MAX   1024
 
-/* The options of a command line. */
+/* The options of a command line, each at its default where it was not given.
+ * Texts are those of argv. */
 struct ctl_options {
 	const char *socket;
 	const char *arg; /* the first of the command; NULL: none */
@@ -37,18 +39,21 @@ struct ctl_options {
 	bool data;
 	bool metadata;
 	bool list;
-	bool null; /* -0 */
+	/* -0: lines end in a NUL. */
+	bool null;
 	bool json;
 	bool check;    /* --check */
 	bool progress; /* --progress */
 	bool verbose;
 	bool histogram;
-	double watch_s;       /* 0: once */
+	/* --watch, in seconds; 0: the command runs once. */
+	double watch_s;
 	const char *duration; /* --for; NULL: none */
 	/* Of top. */
 	bool once;
 	const char *number; /* NULL: not given */
-	double interval_s;  /* 0: not given */
+	/* --interval, in seconds; 0: not given. */
+	double interval_s;
 };
 
 /* One command: a constant in the file that implements it, and a line in

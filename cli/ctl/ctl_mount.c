@@ -46,6 +46,8 @@ static void option(
 		    out, size, "%.*s", (int)strcspn(value + 1, ","), value + 1);
 }
 
+/* Fills in the place of a path on a mount; false where that is none of NFSv3
+ * with an address, or a part is too long. */
 static bool fill(
     const struct mntent *m, const char *path, struct ctl_place *out)
 {
@@ -86,6 +88,8 @@ bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out)
 	return found;
 }
 
+/* A copy of the list, since reading it from the kernel once for each of a
+ * million hints would take most of the time. */
 struct ctl_mounts {
 	char *text;
 	FILE *file; /* of the text */
@@ -141,6 +145,7 @@ bool ctl_mounts_place(
 	return ctl_mount_find(m->file, path, out);
 }
 
+/* Works on the text alone: a look at the file could wait for its server. */
 char *ctl_path_plain(const char *path)
 {
 	char *cwd = *path == '/' ? NULL : getcwd(NULL, 0);

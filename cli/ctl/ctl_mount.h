@@ -9,7 +9,9 @@
 #include "control/protocol.h"
 #include "control/control.pb-c.h"
 
-/* See Place in control.proto. */
+/* A file on a mount of the proxy, as Place in control.proto has it: the address
+ * that the client mounted from, the path that it mounted, and the path of the
+ * file below that. */
 struct ctl_place {
 	char listen[CONTROL_PATH_MAX];
 	char export[CONTROL_PATH_MAX];
@@ -36,7 +38,7 @@ bool ctl_place_guess(const char *path, struct ctl_place *out);
 /* An absolute path without ".", ".." and doubled slashes, to be freed; NULL
  * without memory, or where there is no working directory. */
 char *ctl_path_plain(const char *path);
-/* As a part of a request, which points into `place`. */
+/* Makes it a part of a request, which points into `place`. */
 void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out);
 
 struct json;

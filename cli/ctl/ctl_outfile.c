@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that appears under its name when it is complete. */
+/* A file that appears under its name when it is complete: it is written under a
+ * name beside it, and renamed (rename(2)), so that a reader never sees a
+ * half. */
 #include "ctl/ctl_outfile.h"
 
 #include <errno.h>

@@ -6,13 +6,18 @@
 #include <stdbool.h>
 #include <stdio.h>
 
+/* A file that is being written, by ctl_outfile_open() and until
+ * ctl_outfile_close(). */
 struct ctl_outfile {
+	/* Where the caller writes. */
 	FILE *out;
 	const char *file; /* the caller's */
+	/* The name that it has until then, allocated. */
 	char *tmp;
 };
 
-/* False after a message on stderr. */
+/* Begins the file `file`, whose directory must be writable. False after a
+ * message on stderr; nothing is left then. */
 bool ctl_outfile_open(struct ctl_outfile *f, const char *file);
 /* `good`: everything was written, so the file may appear. False after a
  * message, or if it was not good; then a former file of that name is unchanged.

@@ -17,6 +17,7 @@ struct value {
 	const ProtobufCEnumDescriptor *words;
 };
 
+/* Looks a name up in a list of counters or gauges. */
 static bool find(Forefetch__Counter *const *list, size_t n, const char *name,
     uint64_t *value)
 {
@@ -37,6 +38,8 @@ bool ctl_find(
 			   find(srv->gauges, srv->n_gauges, name, value));
 }
 
+/* The field of that name; `at` is NULL where there is none, or it is
+ * repeated. */
 static struct value field(const ProtobufCMessage *message, const char *name)
 {
 	const ProtobufCFieldDescriptor *f =
@@ -50,7 +53,8 @@ static struct value field(const ProtobufCMessage *message, const char *name)
 	    .words = f->descriptor};
 }
 
-/* `number` holds what is a counter. */
+/* The value of "NAME" or "MESSAGE.NAME"; cuts `name` at the dot. `number` holds
+ * the value of a counter, which has no place in the message. */
 static struct value value_of(
     const ProtobufCMessage *message, char *name, uint64_t *number)
 {
@@ -93,6 +97,7 @@ uint64_t ctl_number(const void *message, const char *name)
 	return number_at(&v);
 }
 
+/* Writes a value as it is: bytes and text escaped, a word for an enum. */
 static void put_plain(FILE *out, const struct value *v)
 {
 	const ProtobufCBinaryData *bytes = v->at;
@@ -115,6 +120,7 @@ static void put_plain(FILE *out, const struct value *v)
 	}
 }
 
+/* Writes a number in the unit of ctl_put.h. */
 static void put_number(FILE *out, uint64_t number, char unit)
 {
 	char buf[CTL_TEXT_MAX];

@@ -22,12 +22,12 @@
  *	{name:E}      nothing where it is 1, else "es"
  *	{name:Y}      "y" where it is 1, else "ies"
  *	{name:-T}     a dash where it is 0, else as {name:T}; so with each unit
- *	{name:-N}     … else the number
+ *	{name:-N}     a dash where it is 0, else the number
  *	{part/whole}  in percent
  *	{a.b}         field b of the message a
  *
- * Of a ServerStats, counters and gauges have names, too. What is not there is
- * a dash.
+ * Of a ServerStats, counters and gauges have names, too. A value that is not
+ * there is a dash.
  */
 void ctl_put(FILE *out, const void *message, const char *text);
 
@@ -35,7 +35,7 @@ void ctl_put(FILE *out, const void *message, const char *text);
  * `name` is NULL. */
 bool ctl_find(
     const Forefetch__ServerStats *srv, const char *name, uint64_t *value);
-/* A number of a message, or 0. */
+/* A number of a message, by its name as above; 0 where it has none. */
 uint64_t ctl_number(const void *message, const char *name);
 
 #endif

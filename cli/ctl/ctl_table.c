@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables on stdout. */
+/* Tables on stdout, by libsmartcols, which counts columns of wide characters. A
+ * cell is cleaned here, since the library would print what a terminal obeys. */
 #include "ctl/ctl_table.h"
 
 #include "ctl/ctl_put.h"
@@ -12,6 +13,7 @@
 
 #include <libsmartcols.h>
 
+/* One table. The library owns its cells. */
 struct ctl_table {
 	struct libscols_table *table;
 	struct libscols_line *line;
@@ -68,6 +70,7 @@ void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len)
 	ctl_table_cell(t, "%.*s", (int)len, len ? (const char *)s : "");
 }
 
+/* A cell, made by ctl_put() from its template of `len` bytes. */
 static void put_one(
     struct ctl_table *t, const void *message, const char *cell, size_t len)
 {

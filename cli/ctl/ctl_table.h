@@ -12,6 +12,7 @@ struct ctl_table;
  * its cells to the right, as numbers are. NULL without memory, which the
  * functions below take. */
 struct ctl_table *ctl_table_new(const char *columns);
+/* Begins a row, whose cells follow. */
 void ctl_table_row(struct ctl_table *t);
 /* The next cell of the row; it becomes clean (ctl_text.h). */
 void ctl_table_cell(struct ctl_table *t, const char *format, ...)
@@ -19,7 +20,7 @@ void ctl_table_cell(struct ctl_table *t, const char *format, ...)
 void ctl_table_bytes(struct ctl_table *t, const uint8_t *s, size_t len);
 /* The next cells, with '|' between them: texts of ctl_put.h. */
 void ctl_table_put(struct ctl_table *t, const void *message, const char *cells);
-/* Frees it. */
+/* Prints the table, and frees it. */
 void ctl_table_print(struct ctl_table *t);
 
 #endif

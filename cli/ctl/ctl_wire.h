@@ -5,9 +5,12 @@
 
 #include "control/control.pb-c.h"
 
-/* A connected descriptor, or -errno. */
+/* Connects to the socket `path`: a descriptor, to be closed by the caller, with
+ * a time-out of ten seconds on sending and receiving (SO_RCVTIMEO, SO_SNDTIMEO,
+ * after which both fail with -EAGAIN); or -errno. */
 int ctl_wire_connect(const char *path);
-/* 0 or -errno; sets the version. -E2BIG for one that is too long. */
+/* Sends a request, in which it sets the version: 0 or -errno; -E2BIG for one
+ * that is longer than CONTROL_REQUEST_MAX. */
 int ctl_wire_send(int fd, Forefetch__Request *request);
 /* 0 or -errno: -ENODATA where the other side closed, -EPROTO for what is no
  * response. To be freed by forefetch__response__free_unpacked(). */

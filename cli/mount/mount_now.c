@@ -26,6 +26,8 @@
  * file system the kernel says it is. */
 #define HELPER "helper=forefetch"
 
+/* A second mount of the same is refused, as by mount(8): it would hide the
+ * first, and one umount would leave the other. */
 int mount_check(struct mount_job *job)
 {
 	struct mount_entry at;
@@ -256,7 +258,7 @@ int mount_check_sharing(struct mount_job *job)
 }
 
 /* For -o remount: only flags of the mount can change. A line of /etc/fstab
- * brings its other options along, which were parsed and are left out. */
+ * brings settings for the daemon along, which are left out. */
 int mount_again(struct mount_job *job)
 {
 	struct mount_call call = {.source = job->source.text,
