@@ -26,43 +26,67 @@
 #include "cache/metasave.h"
 #include "config/config.h"
 
+/* After that long, a disk that did not work is tried again. */
 #define RETRY_US         UINT64_C(30000000)
 /* As long as a write of data may take. */
 #define SAVE_DEADLINE_US UINT64_C(10000000)
 
 enum { TEXT_MAX = 512 };
 
+/* What the thread is asked, and what it has found. While `busy` it belongs to
+ * the thread, else to the loop. */
 struct opening {
 	struct iopool_job job;
 	bool busy;
-	bool done;  /* at least once */
-	bool keep;  /* the data is open and works */
-	bool renew; /* the data is open and failed */
+	/* It was over at least once. */
+	bool done;
+	/* Asked: the data is open and works. */
+	bool keep;
+	/* Asked: the data is open and failed, so it is begun anew. */
+	bool renew;
+	/* Answered: 0, or the -errno for which the directory cannot be used. */
 	int rc;
-	char err[TEXT_MAX]; /* why the directory cannot be used */
+	/* A sentence for `rc`. */
+	char err[TEXT_MAX];
+	/* A sentence for why there is no data; "": there is. */
 	char data_err[TEXT_MAX];
-	bool same; /* the files are of the configured server */
-	bool made; /* there was no directory for it */
+	/* The files are of the configured server. */
+	bool same;
+	/* There was no directory for the server. */
+	bool made;
+	/* The share of the disk that the data is opened with. */
 	uint64_t disk_bytes;
+	/* Opened, and not taken up by the loop yet; NULL otherwise. */
 	struct datacache *data;
 	struct metasave_file names;
 };
 
+/* One server's. All of it is the loop's but for `open` while that is busy. */
 struct cachehome {
 	struct cachehome_params p;
 	struct caches *caches;
-	struct metasave *save; /* NULL: the directory was never usable */
+	/* Saves names; NULL: the directory was never usable. */
+	struct metasave *save;
 	struct opening open;
+	/* When the disk is tried again, if it has a problem then. */
 	uint64_t retry_us;
-	unsigned save_failures; /* as of the last tick */
-	uint64_t save_late_us;  /* one is under way since; 0: none is late */
+	/* How many saves had failed at the last tick. */
+	unsigned save_failures;
+	/* Since when a save has been under way that is late; 0: none is. */
+	uint64_t save_late_us;
 	struct log_limit late;
-	uint64_t problem_us; /* since when; 0: there is none */
-	bool started;        /* cachehome_wait() returned */
+	/* Since when the disk has a problem; 0: it has none. */
+	uint64_t problem_us;
+	/* cachehome_wait() has returned: what is found later comes late. */
+	bool started;
+	/* The owner is about to be freed, and is not called any more. */
 	bool closing;
-	char whose[TEXT_MAX]; /* address and port of the server */
+	/* Address and port of the server that the files belong to. */
+	char whose[TEXT_MAX];
+	/* Why no data is kept on disk, as the thread found it; "": it is. */
 	char problem[TEXT_MAX];
-	char logged[TEXT_MAX]; /* the problem that the log tells of */
+	/* The problem that the log tells of, so that it is told once. */
+	char logged[TEXT_MAX];
 };
 
 /* ---- in a thread ------------------------------------------------------ */
@@ -110,6 +134,8 @@ static int claim(struct cachehome *h)
 	return o->same && (rc == -ENOSPC || rc == -EDQUOT) ? 0 : rc;
 }
 
+/* Opens the data, or begins it anew after a failure. In a thread, as both read
+ * and write for as long as the disk takes. */
 static void open_data(struct cachehome *h)
 {
 	struct opening *o = &h->open;
@@ -132,6 +158,8 @@ static void open_data(struct cachehome *h)
 		o->data = datacache_load(&dp, o->data_err, TEXT_MAX);
 }
 
+/* Reads, before the loop needs them, the small files that other modules load on
+ * the loop, and the file of names into memory. */
 static void read_files(struct cachehome *h)
 {
 	static const char *const files[] = {
@@ -149,6 +177,8 @@ static void read_files(struct cachehome *h)
 		unlink(path);
 }
 
+/* The job of the thread. It is also run when only the data has failed: the
+ * directory itself may have gone. */
 static void open_run(struct iopool_job *job)
 {
 	struct cachehome *h = home_of(job);
@@ -169,6 +199,9 @@ static void open_run(struct iopool_job *job)
 
 /* ---- on the loop ------------------------------------------------------ */
 
+/* The directory is usable for the first time. Names of a time when a former
+ * daemon served without the disk may be outdated, so they do not count as all
+ * there are. */
 static void open_save(struct cachehome *h)
 {
 	char path[PATH_MAX];
@@ -185,6 +218,7 @@ static void open_save(struct cachehome *h)
 	h->open.names.whole = h->open.names.whole && !h->p.detached;
 }
 
+/* Notes a problem, and logs it unless it is the one that the log has. */
 static void set_problem(struct cachehome *h, const char *text)
 {
 	snprintf(h->problem, sizeof(h->problem), "%s", text);
@@ -196,6 +230,8 @@ static void set_problem(struct cachehome *h, const char *text)
 	    h->p.name, text, (int)(RETRY_US / 1000000));
 }
 
+/* Takes up the data that the thread has opened. Data of another server, whose
+ * handles mean other files here, is thrown away. */
 static void use_data(struct cachehome *h)
 {
 	struct opening *o = &h->open;
@@ -219,6 +255,8 @@ static void use_data(struct cachehome *h)
 	}
 }
 
+/* On the loop, after the thread: takes up what was found. on_disk() is called
+ * only if the owner went on without the disk. */
 static void open_on_done(struct iopool_job *job)
 {
 	struct cachehome *h = home_of(job);
@@ -244,6 +282,7 @@ static void open_on_done(struct iopool_job *job)
 		h->p.on_disk(h->p.ctx);
 }
 
+/* Has a thread open whatever is not open. `open` must not be busy. */
 static void begin(struct cachehome *h)
 {
 	struct opening *o = &h->open;

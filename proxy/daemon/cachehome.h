@@ -2,10 +2,11 @@
 /*
  * A server's caches and their files: cache_dir/NAME/data and …/names. The files
  * belong to one server address; if the configuration names another one, they
- * are thrown away.
+ * are thrown away, since file handles mean something to their server only.
  *
  * The disk may be missing, full, broken or slow. A thread opens it, and tries
- * again until it works; until then the caches are in memory only.
+ * again until it works; until then the caches are in memory only. All functions
+ * are for the loop's thread, and none waits for the disk unless it says so.
  */
 #ifndef FOREFETCH_CACHEHOME_H
 #define FOREFETCH_CACHEHOME_H
@@ -22,15 +23,19 @@ struct iopool;
 struct metrics;
 struct statedir;
 
+/* Everything that is pointed to outlives the cachehome. */
 struct cachehome_params {
 	struct event_base *base;
 	struct iopool *iopool;
 	struct statedir *state;
+	/* Of the start; the caches get another one by caches_set_config(). */
 	const struct config_server *config;
 	const char *name; /* outlives this */
 	struct metrics *metrics;
-	uint64_t disk_bytes;   /* this server's shares of cache_size */
-	uint64_t memory_bytes; /* and its share of memory_size */
+	/* This server's share of cache_size. */
+	uint64_t disk_bytes;
+	/* This server's share of memory_size. */
+	uint64_t memory_bytes;
 	/* A former daemon served without the disk, so the disk may be outdated.
 	 */
 	bool detached;
@@ -39,16 +44,20 @@ struct cachehome_params {
 	void *ctx;
 };
 
-/* Begins to open the disk. NULL and errno where there is no memory. */
+/* Makes the caches, and begins to open the disk. NULL and errno where there is
+ * no memory. */
 struct cachehome *cachehome_new(const struct cachehome_params *p);
-/* Never call on_disk() again, since its owner is about to be freed. */
+/* The owner is about to be freed: on_disk() is not called any more. NULL is
+ * allowed. */
 void cachehome_stop(struct cachehome *h);
-/* Saves the caches first. */
+/* Saves the caches, and frees them; waits for the disk. NULL is allowed. */
 void cachehome_free(struct cachehome *h);
+/* The caches, which live as long as the cachehome and stay the same. */
 struct caches *cachehome_caches(struct cachehome *h);
 
-/* Wait for the disk for at most `us`. -EINVAL and a sentence in `err` where the
- * configuration is wrong; else 0, whether or not the disk answered. */
+/* Waits for the disk for at most `us`, at the start. -EINVAL and a sentence in
+ * `err` where the configuration is wrong; else 0, whether or not the disk
+ * answered. */
 int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
 /* Takes up a part of what is on disk, so that cachehome_wait() has nothing to
  * wait for or to do. 0, -EAGAIN where it is to be called again, or -EBUSY where
@@ -58,7 +67,7 @@ int cachehome_load(struct cachehome *h);
 bool cachehome_on_disk(const struct cachehome *h);
 /* Whether its directory was made by this, and not found. */
 bool cachehome_is_new(const struct cachehome *h);
-/* Try the disk again now, if it does not work. */
+/* Tries the disk again now, if it does not work. */
 void cachehome_retry(struct cachehome *h);
 /* To be called every second; `patient` as in datacache_tick(). */
 void cachehome_tick(struct cachehome *h, uint64_t now_us, bool patient);
@@ -68,10 +77,12 @@ struct cachehome_problem {
 	char text[512];    /* empty: it is */
 	uint64_t since_us; /* 0: not known */
 };
+/* Tells why no data is kept on disk, or is not kept now. */
 void cachehome_get_problem(
     const struct cachehome *h, struct cachehome_problem *p);
 
-/* The shares changed. */
+/* Sets the shares of disk and memory; what is above them is evicted a part at a
+ * time. */
 void cachehome_set_shares(
     struct cachehome *h, uint64_t disk_bytes, uint64_t memory_bytes);
 /* Whether all names are saved; if not, begins to. */

@@ -38,6 +38,7 @@ enum {
 	ASK_AGAIN_US = 10000000,
 };
 
+/* One connection, in the list of the open ones or of those to be freed. */
 struct clients_entry {
 	LIST_ENTRY(clients_entry) link;
 	struct conn *conn;
@@ -45,6 +46,7 @@ struct clients_entry {
 
 LIST_HEAD(client_list, clients_entry);
 
+/* The clients of one server. */
 struct clients {
 	struct clients_params p;
 	struct evconnlistener **listeners;
@@ -52,13 +54,19 @@ struct clients {
 	struct client_list open;
 	struct client_list closed; /* to be freed by ev_reap */
 	unsigned n;                /* open ones */
-	uint64_t asked_us;         /* when clients had to ask again; or 0 */
+	/* When clients had to ask again last; 0: never. */
+	uint64_t asked_us;
 	struct event *ev_reap;
+	/* Limits what peers can have logged: connections that are refused, and,
+	 * below, those that are closed. */
 	struct log_limit refused;
 	struct log_limit closed_log;
+	/* Nothing is accepted any more. */
 	bool draining;
 };
 
+/* Always finds it: a connection is in the list until it says that it is
+ * over. */
 static struct clients_entry *find_conn(struct clients *c, struct conn *conn)
 {
 	struct clients_entry *cl;
@@ -69,6 +77,8 @@ static struct clients_entry *find_conn(struct clients *c, struct conn *conn)
 	return NULL;
 }
 
+/* The connection is over. It is freed later, as its caller still works with
+ * it. */
 static void on_conn_close(void *ctx, struct conn *conn)
 {
 	struct clients *c = ctx;
@@ -100,6 +110,7 @@ static void on_reap(evutil_socket_t fd, short what, void *arg)
 	free_conns(&c->closed);
 }
 
+/* Counts and logs a connection that is refused. */
 static void refuse(struct clients *c, const struct sockaddr *peer,
     enum metrics_counter counter, const char *why)
 {
@@ -137,6 +148,9 @@ static bool close_idle(struct clients *c)
 	return best != NULL;
 }
 
+/* Whether the peer may connect; if not, it was refused. Orphans count, since a
+ * client could otherwise leave changes behind, connect again, and so have any
+ * number of them under way. */
 static bool may_connect(struct clients *c, const struct sockaddr *peer)
 {
 	if (!config_server_allows(c->p.config, peer))
@@ -184,6 +198,9 @@ static void on_accept(struct evconnlistener *listener, evutil_socket_t fd,
 	c->n++;
 }
 
+/* Accepting fails mostly for lack of descriptors. It stops then, since the
+ * socket stays readable and the loop would do nothing else; clients_sweep()
+ * begins again. */
 static void on_accept_error(struct evconnlistener *listener, void *ctx)
 {
 	struct clients *c = ctx;
@@ -195,7 +212,8 @@ static void on_accept_error(struct evconnlistener *listener, void *ctx)
 	evconnlistener_disable(listener);
 }
 
-/* 0, or -errno and a sentence. */
+/* Listens at one address: 0, or -errno and a sentence in `text`. An address
+ * that this machine may lack (may_lack) is left out. */
 static int open_listener(struct clients *c, const struct netmatch_addr *na,
     char text[LISTENS_TEXT_MAX])
 {
@@ -218,6 +236,9 @@ static int open_listener(struct clients *c, const struct netmatch_addr *na,
 	return 0;
 }
 
+/* False, with a sentence and errno, if one cannot be had: a server that listens
+ * at some of its addresses only would look to its clients as if it were
+ * down. */
 static bool open_listeners(struct clients *c, char *err, size_t errlen)
 {
 	const struct config_addrs *list = &c->p.config->listen;
@@ -241,6 +262,8 @@ static bool open_listeners(struct clients *c, char *err, size_t errlen)
 	return true;
 }
 
+/* The sockets go back to `listens`, for the server that comes in this one's
+ * place or for a restart, so that no client is refused meanwhile. */
 static void give_back(struct clients *c)
 {
 	for (size_t i = 0; i < c->nlisteners; i++) {
@@ -291,7 +314,8 @@ void clients_set_config(struct clients *c, const struct config_server *config)
 	c->p.config = config;
 }
 
-/* Not more often than ASK_AGAIN_US: a link may come and go. */
+/* Closes connections whose clients wait for a change that was held too long, so
+ * that they connect and send it again. */
 static void ask_again(struct clients *c, uint64_t now_us)
 {
 	struct clients_entry *cl, *next;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The clients of one server: its listening sockets, who may connect, and the
- * connections there are.
- */
+/* The clients of one server: its listening sockets, who may connect, and the
+ * connections there are. All functions are for the loop's thread. */
 #ifndef FOREFETCH_CLIENTS_H
 #define FOREFETCH_CLIENTS_H
 
@@ -20,9 +18,10 @@ struct rbuf_pool;
 struct room;
 struct svc;
 
-/* Connections of one server's clients. */
+/* The most connections of one server's clients. */
 enum { CLIENTS_MAX = 256 };
 
+/* Everything that is pointed to outlives the clients. */
 struct clients_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;
@@ -38,9 +37,9 @@ struct clients_params {
  * errno where one cannot be had. */
 struct clients *clients_new(
     const struct clients_params *p, char *err, size_t errlen);
-/* Closes all connections. */
+/* Closes all connections and sockets. NULL is allowed. */
 void clients_free(struct clients *c);
-/* `listen` does not change. */
+/* A reloaded configuration of the server, in which `listen` is as it was. */
 void clients_set_config(struct clients *c, const struct config_server *config);
 
 /* To be called every second: ends the connections that are stuck, and accepts
@@ -53,18 +52,22 @@ void clients_ask_again(struct clients *c, uint64_t now_us);
 /* The sockets go back to `listens`, which go on to listen; then as
  * clients_drain(). */
 void clients_leave(struct clients *c);
-/* Accept no more connections and calls. */
+/* Accepts no more connections and calls; calls under way are answered. */
 void clients_drain(struct clients *c);
-/* Nothing is in flight, and nothing left to send. */
+/* Whether no call is in flight, and nothing is left to send. */
 bool clients_idle(const struct clients *c);
 
+/* Sums over all connections. */
 struct clients_load {
 	unsigned connections;
-	uint64_t calls; /* in flight */
-	uint64_t bytes; /* that their calls and replies hold */
+	/* Calls in flight. */
+	uint64_t calls;
+	/* Bytes that their calls and replies hold in memory. */
+	uint64_t bytes;
 };
 void clients_get_load(const struct clients *c, struct clients_load *out);
-/* CONTROL_LIST_MAX of them. */
+/* Fills in the clients, the first CONTROL_LIST_MAX of them, and how many were
+ * left out. The messages are in the arena. */
 void clients_fill_status(
     const struct clients *c, struct arena *a, Forefetch__ServerStatus *out);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file of the runtime directory, as `forefetchd -t -v` prints it. */
+/* Keeps the configuration that is at work in a file of the runtime directory,
+ * as `forefetchd -t -v` prints it: every setting, so that it means the same to
+ * a later daemon whose defaults differ. */
 #include "daemon/lastgood.h"
 
 #include <errno.h>
@@ -14,6 +16,7 @@
 #include "base/statefile.h"
 #include "config/config.h"
 
+/* Of the file. */
 #define NAME "last.conf"
 
 /* In the first directory of those that systemd names. */
@@ -28,6 +31,8 @@ static bool path_of(char path[PATH_MAX])
 	return n > 0 && n < PATH_MAX;
 }
 
+/* If it cannot be written, an older one is removed: it is not at work any
+ * more. */
 void lastgood_save(const struct config *config)
 {
 	char path[PATH_MAX], *text = NULL;

@@ -10,11 +10,12 @@
 
 struct config;
 
-/* Keeps it; without RUNTIME_DIRECTORY nothing is kept. Writes a small file. A
- * failure is logged. */
+/* Keeps `config`; without RUNTIME_DIRECTORY nothing is kept. Writes a small
+ * file, which is on a tmpfs. A failure is logged. */
 void lastgood_save(const struct config *config);
 
-/* Loads the configuration that was saved; NULL where none can be used. */
+/* Loads the configuration that was saved, to be freed by config_free(); NULL
+ * where none can be used. */
 struct config *lastgood_load(void);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Sockets that clients connect to: opened here, or kept by systemd. */
+/* Sockets that clients connect to: opened here, or taken over from systemd,
+ * which keeps a copy of each (sd_notify(3), FDSTORE). */
 #include "daemon/listens.h"
 
 #include <errno.h>
@@ -16,27 +17,36 @@
 #include "daemon/portowner.h"
 #include "upstream/dial.h"
 
+/* BACKLOG is how many connections wait while the daemon restarts. */
 enum {
 	BACKLOG = 128,
+	/* The port that is advised, as in the examples of forefetch.conf(5). */
 	SAFE_PORT = 289, /* as in the examples of forefetch.conf(5) */
 	NAME_MAX_BYTES = NETMATCH_TEXT_MAX + 8,
 };
 
-/* A socket that systemd kept. */
+/* A socket that systemd kept, or that a server gave back. */
 struct kept {
-	int fd; /* -1: taken or closed */
+	/* -1: it was handed out or closed, and the place is free. */
+	int fd;
+	/* Under which systemd has its copy; NULL: not known. Allocated. */
 	char *name;
-	struct netmatch_addr at; /* len 0: it does not listen */
+	/* Where it listens; len 0: it does not. */
+	struct netmatch_addr at;
 };
 
+/* All sockets that nobody uses now. */
 struct listens {
 	struct kept *kept;
 	size_t n;
+	/* An address could not be had since somebody else listens there. */
 	bool taken;
 };
 
 /* ---- what systemd kept ------------------------------------------------- */
 
+/* Finds out where a descriptor listens, as it may be anything that systemd was
+ * given. */
 static void bound_address(int fd, struct netmatch_addr *at)
 {
 	struct sockaddr *sa = (struct sockaddr *)&at->addr;
@@ -72,6 +82,7 @@ struct listens *listens_new(void)
 	return l;
 }
 
+/* Closes it, if it is not closed. */
 static void close_kept(struct kept *k)
 {
 	if (k->fd >= 0)
@@ -91,7 +102,7 @@ void listens_free(struct listens *l)
 	free(l);
 }
 
-/* The same address and port, not only ones that clash. */
+/* Whether both are the same address and port, not only ones that clash. */
 static bool same_address(
     const struct netmatch_addr *a, const struct netmatch_addr *b)
 {
@@ -104,6 +115,7 @@ static bool same_address(
 	return strcmp(at, bt) == 0;
 }
 
+/* Whether a section of the configuration listens there. */
 static bool wanted(const struct config *c, const struct netmatch_addr *at)
 {
 	for (size_t i = 0; i < c->nservers; i++)
@@ -176,6 +188,7 @@ void listens_give_back(struct listens *l, int fd)
 	k->name = strdup(name);
 }
 
+/* Hands out a socket that listens at the address; -1: there is none. */
 static int take_kept(struct listens *l, const struct netmatch_addr *na)
 {
 	for (size_t i = 0; i < l->n; i++) {
@@ -192,6 +205,7 @@ static int take_kept(struct listens *l, const struct netmatch_addr *na)
 	return -1;
 }
 
+/* Gives systemd a copy. */
 static void keep(int fd, const struct netmatch_addr *na)
 {
 	char name[NAME_MAX_BYTES];
@@ -202,7 +216,9 @@ static void keep(int fd, const struct netmatch_addr *na)
 
 /* ---- new ones ---------------------------------------------------------- */
 
-/* A descriptor or -errno. */
+/* A new socket that listens at the address: a descriptor or -errno. IPv6
+ * sockets take no calls over IPv4, so that both families can have one port
+ * (ipv6(7), IPV6_V6ONLY). */
 static int listen_at(const struct netmatch_addr *na)
 {
 	int one = 1, err;
@@ -235,6 +251,7 @@ static unsigned unprivileged_start(void)
 	return start;
 }
 
+/* A sentence for the errno of listen_at(), and what to do about it. */
 static void say_why(
     const struct netmatch_addr *na, int err, char text[LISTENS_TEXT_MAX])
 {

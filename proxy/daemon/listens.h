@@ -17,7 +17,8 @@ struct listens;
 
 enum { LISTENS_TEXT_MAX = 384 };
 
-/* Takes the sockets that systemd kept. NULL without memory. */
+/* Takes the sockets that systemd kept. NULL without memory. To be called once
+ * in a process, before others look at the environment. */
 struct listens *listens_new(void);
 /* Closes those that listens_open() did not hand out. */
 void listens_free(struct listens *l);
@@ -26,19 +27,21 @@ void listens_free(struct listens *l);
  * any: their addresses are in use until systemd has closed its copies. */
 bool listens_drop_unwanted(struct listens *l, const struct config *config);
 
-/* Whoever had it from listens_open() is about to close it: it goes on to listen
- * until it is handed out again or not wanted. */
+/* Whoever had `fd` from listens_open() is about to close it: a copy goes on to
+ * listen until it is handed out again or not wanted. */
 void listens_give_back(struct listens *l, int fd);
 
-/* A socket that listens at `na`, non-blocking, the caller's; or -errno, with a
- * sentence about the cause and what to do. */
+/* A socket that listens at `na`, non-blocking and the caller's; or -errno, with
+ * a sentence in `text` about the cause and what to do. */
 int listens_open(struct listens *l, const struct netmatch_addr *na,
     char text[LISTENS_TEXT_MAX]);
-/* Whether it failed since somebody else listens at such an address. */
+/* Whether listens_open() ever failed since somebody else listens at such an
+ * address. */
 bool listens_taken(const struct listens *l);
 
-/* Whether any local user could listen at `na` while nobody else does; if so,
- * with a sentence. */
+/* Whether any local user could listen at `na` while nobody else does: such a
+ * user could answer in the daemon's place after a restart. If so, with a
+ * sentence in `text`. */
 bool listens_unsafe(
     const struct netmatch_addr *na, char text[LISTENS_TEXT_MAX]);
 

@@ -24,13 +24,17 @@
 #include "farm/seal.h"
 #include "hashing/hash_key.h"
 
+/* Exit statuses, as in forefetchd(8): a wrong command line or configuration,
+ * and a port that somebody else has. */
 enum { EXIT_USAGE = 2, EXIT_TAKEN = 3 };
 
 enum {
 	OPT_RUN_DIR = 256,
-	ERRORS_MAX = 20, /* of the configuration that -t tells of */
+	/* Errors of the configuration that -t tells of. */
+	ERRORS_MAX = 20,
 };
 
+/* The command line. */
 struct options {
 	struct config_source source;
 	bool foreground;
@@ -67,6 +71,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* Ends the program where the command line is wrong, or asks for help. */
 static void parse_options(int argc, char **argv, struct options *o)
 {
 	int c;
@@ -284,6 +289,8 @@ static int serve(
 	return rc < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
+/* -t: whether a daemon could run with this configuration; frees it. Returns an
+ * exit status. */
 static int test(struct config *config, const struct options *o)
 {
 	char err[CONFIG_ERR_MAX];
@@ -315,6 +322,9 @@ static char *absolute(const char *path)
 	return whole;
 }
 
+/* Reads the configuration, and does as the options say; an exit status. If the
+ * files are wrong, a daemon goes on with the configuration that was at work
+ * before, and -t prints all errors. */
 static int run(struct options *o)
 {
 	char err[ERRORS_MAX * CONFIG_ERR_MAX], *save, *line;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Looks for the mark of pending writes, and says what it says. */
+/* Looks for the mark of pending writes, and says what its first line says. The
+ * mark may be anything that a later release has put there, so that its presence
+ * alone counts, and its text is escaped. */
 #include "daemon/pending.h"
 
 #include <fcntl.h>
@@ -12,6 +14,7 @@
 
 #include "base/log.h"
 
+/* Where the mark is if systemd names no directory, and the mark's name. */
 #define STATE_DIRECTORY_DEFAULT "/var/lib/forefetch"
 #define MARK                    "pending-writes"
 
@@ -43,6 +46,8 @@ static void describe(const char *path, char *text, size_t size)
 	    text, size, "forefetch %s keeps in %s what it", release, folder);
 }
 
+/* Whether the directory, of `len` bytes, has no mark; else false with a
+ * sentence. One that cannot be looked into counts as without. */
 static bool check_dir(const char *dir, size_t len, char *err, size_t errlen)
 {
 	char path[PATH_MAX], who[3 * LOG_ESCAPE_MAX(LINE_MAX_BYTES)];

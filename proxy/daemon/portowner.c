@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Who has a port: by /proc/net and the descriptors of processes. */
+/* Finds who has a port, by /proc/net and the descriptors of processes
+ * (proc(5)), so that "address in use" names the program that is to be
+ * stopped. */
 #include "daemon/portowner.h"
 
 #include <ctype.h>
@@ -14,8 +16,10 @@
 
 #include "base/log.h"
 
+/* Bytes of a program's name in /proc, and the number of TCP_LISTEN there. */
 enum { COMM_MAX = 16, STATE_LISTEN = 0x0a };
 
+/* Whose a socket is: a user, and the number that its descriptors show. */
 struct owner {
 	unsigned uid;
 	unsigned long inode;
@@ -45,7 +49,8 @@ static void as_v4(struct netmatch_addr *na)
 	na->len = sizeof(in4);
 }
 
-/* Addresses are 32-bit words in hexadecimal, of the bytes as they lie. */
+/* Parses an address of /proc/net: 32-bit words in hexadecimal, of the bytes as
+ * they lie in memory. */
 static bool parse_address(
     const char *hex, unsigned port, struct portowner_line *out)
 {
@@ -72,6 +77,7 @@ static bool parse_address(
 	return words == 4;
 }
 
+/* False for the line of heads, and for what is no line of that form. */
 static bool parse_line(const char *text, struct portowner_line *out)
 {
 	char hex[33];
@@ -86,6 +92,7 @@ static bool parse_line(const char *text, struct portowner_line *out)
 	return parse_address(hex, port, out);
 }
 
+/* Whether a socket with the address of `line` keeps us from binding `at`. */
 static bool stands_in_the_way(
     const struct portowner_line *line, const struct netmatch_addr *at)
 {
@@ -98,7 +105,8 @@ static bool stands_in_the_way(
 	return netmatch_addr_clash(&local, at);
 }
 
-/* Who listens counts before who is connected from that port. */
+/* Finds the owner of such a socket. Who listens counts before who is connected
+ * from that port. */
 static bool search(
     const char *file, const struct netmatch_addr *at, struct owner *out)
 {
@@ -120,7 +128,8 @@ static bool search(
 	return found;
 }
 
-/* Whether one of a process's descriptors is the socket. */
+/* Whether one of a process's descriptors is the socket. Those of other users
+ * are not shown to us unless we are root. */
 static bool has_socket(const char *pid, unsigned long inode)
 {
 	char path[PATH_MAX], want[64], link[64];
@@ -144,6 +153,7 @@ static bool has_socket(const char *pid, unsigned long inode)
 	return found;
 }
 
+/* The name of the program, escaped: any user can choose one. */
 static void read_comm(const char *pid, char comm[LOG_ESCAPE_MAX(COMM_MAX)])
 {
 	char path[PATH_MAX], raw[COMM_MAX + 1] = "";

@@ -9,10 +9,9 @@
 
 enum { PORTOWNER_TEXT_MAX = 128 };
 
-/*
- * "nc (process 123, user id 1000)", or "a program of user id 1000" where we
- * may not see whose the socket is. False: nobody is found.
- */
+/* Writes "nc (process 123, user id 1000)", or "a program of user id 1000" where
+ * we may not see whose the socket is. False: nobody is found. Goes through
+ * /proc, which takes a millisecond or two. */
 bool portowner_find(
     const struct netmatch_addr *at, char text[PORTOWNER_TEXT_MAX]);
 

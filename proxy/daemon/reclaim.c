@@ -16,6 +16,8 @@
 #define PR_SET_IO_FLUSHER 57 /* Linux 5.6 */
 #endif
 
+/* Sets how soon the kernel kills this process when memory is out (proc(5),
+ * oom_score_adj): 0 or an errno. */
 static int oom_adjust(const char *score)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -29,6 +31,8 @@ static int oom_adjust(const char *score)
 	return err;
 }
 
+/* Only what is mapped now is locked (MCL_CURRENT): the data caches, which are
+ * mapped later, may leave memory, and are larger than it. */
 void reclaim_prepare(void)
 {
 	int err;

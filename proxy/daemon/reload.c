@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From a request to a report:
+/*
+ * Reads the configuration again, and reports what came of it, from a request to
+ * a report:
  *
  *	reload_begin() ──▶ thread: config_load() ──▶ loop: take_up() ──▶ servers
  *	                                                                   │
  *	          report, log, systemd ◀── finish() ◀── reload_on_used() ◀─┘
+ *
+ * The report of a reload is collected while the servers come and go, in a ring
+ * of the last ones, so that a client that asks a little late still gets its
+ * own.
  */
 #include "daemon/reload.h"
 
@@ -21,37 +27,55 @@
 #include "daemon/pending.h"
 #include "daemon/servers.h"
 
+/* Bounds of what is kept. */
 enum {
-	REPORTS = 8, /* that are kept for those who ask */
+	/* Reports that are kept for those who ask. */
+	REPORTS = 8,
+	/* Changes of one report; a larger file is still taken up, and only not
+	 * told of in full. */
 	CHANGES_MAX = 1024,
 };
 
+/* One change, and what became of it. `server` and `why` are allocated. */
 struct reload_change {
-	char *server;        /* "": the daemon */
-	const char *setting; /* static text; "": the whole section */
+	/* The section's name; "": it is the daemon's own. */
+	char *server;
+	/* Static text; "": it is the whole section. */
+	const char *setting;
 	Forefetch__Change__ChangeKind kind;
 	char *why;
 };
 
+/* The changes of one reload. */
 struct report {
 	struct reload_change *list;
 	size_t n;
 };
 
+/* `loaded` and `err` are the job's while it runs. */
 struct reload {
 	struct reload_params p;
 	struct iopool *iopool;
 	struct iopool_job job;
-	struct config *loaded; /* the job's: NULL, and `err` */
+	/* The configuration that the job has read; NULL: it failed, for
+	 * `err`. */
+	struct config *loaded;
 	char err[CONFIG_ERR_MAX];
-	bool busy;  /* from reload_begin() to finish() */
-	bool again; /* one is to follow */
+	/* From reload_begin() to finish(). */
+	bool busy;
+	/* Another reload is to follow this one. */
+	bool again;
 	bool closing;
-	uint64_t done; /* the number of the last one that is over */
+	/* The number of the last one that is over; the first is 1. */
+	uint64_t done;
+	/* When the last one began. */
 	uint64_t begun_us;
-	bool any; /* something was taken up */
+	/* The files were taken up, though some changes may have failed. */
+	bool any;
+	/* By the number of the reload, modulo REPORTS. */
 	struct report reports[REPORTS];
-	/* Of the last one: what failed, and what waits for a restart. */
+	/* Of the last one: the first failure, and the settings that wait for a
+	 * restart, with commas between them. */
 	char error[CONFIG_ERR_MAX], restart[CONFIG_ERR_MAX];
 };
 
@@ -71,12 +95,14 @@ static void report_clear(struct report *rp)
 	*rp = (struct report){.n = 0};
 }
 
-/* Of the one that is under way. */
+/* The report of the reload that is under way. */
 static struct report *report_of(struct reload *r)
 {
 	return &r->reports[(r->done + 1) % REPORTS];
 }
 
+/* Adds a change to the report. Without memory, or beyond CHANGES_MAX, it is
+ * left out. */
 static void note(struct reload *r, const char *server, const char *setting,
     Forefetch__Change__ChangeKind kind, const char *why)
 {
@@ -112,6 +138,7 @@ static void forget(struct reload *r, const char *server)
 	rp->n = n;
 }
 
+/* Whether the report says anything of that server. */
 static bool is_noted(struct reload *r, const char *server)
 {
 	const struct report *rp = report_of(r);
@@ -124,6 +151,7 @@ static bool is_noted(struct reload *r, const char *server)
 
 /* ---- the log, status and systemd --------------------------------------- */
 
+/* By the numbers of Change.ChangeKind. */
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",
@@ -132,7 +160,7 @@ static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__FAILED] = "failed",
 };
 
-/* "server nas: listen: failed: why". */
+/* Writes "server nas: listen: failed: why". */
 static void describe(const struct reload_change *c, char *text, size_t size)
 {
 	snprintf(text, size, "%s%s%s%s%s%s%s%s", *c->server ? "server " : "",
@@ -141,7 +169,8 @@ static void describe(const struct reload_change *c, char *text, size_t size)
 	    c->why);
 }
 
-/* The settings of the daemon are few, so their names fit. */
+/* Adds a setting to those that wait for a restart. The daemon's settings are
+ * few, so that their names fit. */
 static void note_restart(struct reload *r, const char *setting)
 {
 	size_t len = strlen(r->restart);
@@ -150,6 +179,7 @@ static void note_restart(struct reload *r, const char *setting)
 	    len > 0 ? ", " : "", setting);
 }
 
+/* Logs a change, and notes what status is to tell of it. */
 static void tell_change(struct reload *r, const struct reload_change *c)
 {
 	char text[CONFIG_ERR_MAX];
@@ -172,6 +202,8 @@ static void tell_change(struct reload *r, const struct reload_change *c)
 	}
 }
 
+/* Tells of the whole reload. A reload whose files were refused leaves alone
+ * which settings wait for a restart, as the earlier one found them. */
 static void tell(struct reload *r)
 {
 	const struct report *rp = report_of(r);
@@ -196,6 +228,8 @@ static void tell(struct reload *r)
 
 static void begin(struct reload *r);
 
+/* The reload is over: whoever waits for it finds its report, and systemd hears
+ * that the daemon is ready again (sd_notify(3), RELOADING). */
 static void finish(struct reload *r)
 {
 	tell(r);
@@ -208,6 +242,9 @@ static void finish(struct reload *r)
 
 /* ---- taking it up ------------------------------------------------------ */
 
+/* Called for each difference between the two configurations. A fixed setting of
+ * the daemon keeps its value; a fixed one of a server makes that server begin
+ * anew. */
 static void on_difference(void *ctx, const struct config_change *change)
 {
 	static const Forefetch__Change__ChangeKind of[] = {
@@ -228,13 +265,15 @@ static void on_difference(void *ctx, const struct config_change *change)
 		    change->fixed ? "its clients connect again" : "");
 }
 
-/* Of the configuration in force, this alone may change, and nobody else looks
- * at it now. */
+/* The configuration in force, which this file alone may change; nobody else
+ * looks at it now. */
 static struct config *in_force(struct reload *r)
 {
 	return (struct config *)servers_config(r->p.servers);
 }
 
+/* Puts the configuration that was read in force. The servers report each on its
+ * way, and reload_on_used() when all have. */
 static void take_up(struct reload *r)
 {
 	struct config *config = r->loaded;
@@ -263,8 +302,9 @@ static bool brings_servers(const struct config *old, const struct config *now)
 	return false;
 }
 
-/* A later release may have run meanwhile, and left writes that are pending to a
- * server that comes. */
+/* In a thread: reads the files, which may be on a disk that hangs. A later
+ * release may have run meanwhile, and left writes that are pending to a server
+ * that comes; then nothing is taken up. */
 static void job_run(struct iopool_job *job)
 {
 	struct reload *r = container_of(job, struct reload, job);
@@ -277,6 +317,7 @@ static void job_run(struct iopool_job *job)
 	r->loaded = NULL;
 }
 
+/* On the loop: goes on with what the thread has read. */
 static void job_done(struct iopool_job *job)
 {
 	struct reload *r = container_of(job, struct reload, job);
@@ -291,6 +332,7 @@ static void job_done(struct iopool_job *job)
 	finish(r);
 }
 
+/* Begins a reload; none is under way. */
 static void begin(struct reload *r)
 {
 	notify_reloading();
@@ -330,6 +372,8 @@ void reload_on_serves(struct reload *r, const char *server)
 		note(r, server, "", FOREFETCH__CHANGE__CHANGE_KIND__ADDED, "");
 }
 
+/* The sentence may begin with the name of the server, for a log; the report has
+ * that already, so it is taken off. */
 void reload_on_failed(struct reload *r, const char *server, const char *why)
 {
 	if (!r->busy) {
@@ -352,6 +396,7 @@ void reload_on_used(struct reload *r)
 
 /* ---- whoever asks ------------------------------------------------------ */
 
+/* A report that was overwritten since is answered by the last one. */
 bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
     Forefetch__Reloaded *out)
 {

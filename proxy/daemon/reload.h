@@ -17,23 +17,28 @@ struct event_base;
 struct reload;
 struct servers;
 
+/* Everything that is pointed to outlives the reload. */
 struct reload_params {
 	struct event_base *base;
-	struct config_source source; /* former: not used */
+	/* The files, as at the start; its `former` is not used. */
+	struct config_source source;
 	struct servers *servers;
-	/* Another configuration is in force. */
+	/* Another configuration is in force; it is the servers' after this
+	 * call. */
 	void (*on_config)(void *ctx, const struct config *config);
 	void *ctx;
 };
 
-/* NULL and errno. */
+/* Makes it, with a thread of its own. NULL and errno. */
 struct reload *reload_new(const struct reload_params *p);
-/* NULL is allowed. */
+/* Waits for the thread. NULL is allowed. */
 void reload_free(struct reload *r);
 
-/* Begin one, or have one follow. Returns its number, from 1. */
+/* Begins a reload; if one is under way, has another follow that one. Returns
+ * the number of the reload that reads the files as they are now, from 1. */
 uint64_t reload_begin(struct reload *r);
-/* Whether that one is over; if so, `out` tells what came of it. */
+/* Whether the reload of that number is over; if so, `out` tells what came of
+ * it, with texts in the arena. */
 bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
     Forefetch__Reloaded *out);
 

@@ -38,6 +38,7 @@
 #include "warm/pins.h"
 #include "warm/warm.h"
 
+/* Microseconds of rest between two parts when flushed caches are freed. */
 enum {
 	/* Flushed caches are freed in parts, with this rest between two. */
 	BURY_US = 1000,
@@ -77,6 +78,7 @@ static void check_offline(struct server *s, uint64_t now_us)
 	svc_set_offline(s->svc, away);
 }
 
+/* Goes through the rows of all procedures, some dozens. */
 uint64_t server_client_calls(const struct server *s)
 {
 	struct metrics_row row;
@@ -101,6 +103,7 @@ static void check_pins(struct server *s, uint64_t now_us)
 	s->calls = calls;
 }
 
+/* Called every second. */
 void server_on_sweep(evutil_socket_t fd, short what, void *arg)
 {
 	struct server *s = arg;
@@ -139,6 +142,8 @@ int server_load(struct server *s)
 	return cachehome_load(s->home);
 }
 
+/* In the order in which the parts use each other: first those that call
+ * others. */
 void server_free(struct server *s)
 {
 	if (!s)
@@ -183,6 +188,8 @@ uint64_t server_paused_until_us(const struct server *s)
 			   : s->p.paused_until_us;
 }
 
+/* A server that is still opening has only its caches; the rest is made with the
+ * configuration of that time. */
 void server_set_config(
     struct server *s, const struct config_server *config, uint64_t reorder_rate)
 {
@@ -237,6 +244,8 @@ static int flush_caches(struct caches *c, uint64_t now_us)
 	return c->attr != old && forget_until(c->attr, now_us) ? 0 : -ENOMEM;
 }
 
+/* Also has the disk tried again, since whoever empties caches may do so because
+ * of it. */
 int server_flush(struct server *s)
 {
 	int rc = flush_caches(cachehome_caches(s->home), clock_now_us());

@@ -29,25 +29,35 @@ struct room;
 struct server;
 struct statedir;
 
+/* What a server is made with. Everything that is pointed to outlives the
+ * server, but for `config`, which server_set_config() replaces. */
 struct server_params {
 	struct event_base *base;
+	/* How long turns of the loop take, for the gauges. */
 	const struct loopwatch *loop;
 	struct rbuf_pool *pool;
-	struct room *room; /* of all clients */
+	/* Memory for calls and replies, shared by the clients of all
+	 * servers. */
+	struct room *room;
 	struct farm *farm; /* NULL: none */
 	struct statedir *state;
-	const char *control; /* path of the socket */
+	/* The path of the control socket, beside which replies to changes are
+	 * kept. */
+	const char *control;
 	struct iopool *iopool;
 	struct listens *listens;
 	/* This server's shares of cache_size and memory_size: see
 	 * server_set_shares(). */
 	uint64_t disk_bytes;
 	uint64_t memory_bytes;
-	uint64_t learn_bytes;     /* for what is learned; stays */
-	uint64_t reorder_rate;    /* as in struct config */
+	/* For what is learned; does not change. */
+	uint64_t learn_bytes;
+	/* As in struct config. */
+	uint64_t reorder_rate;
 	bool metered;             /* see server_set_metered() */
 	uint64_t paused_until_us; /* see server_pause() */
-	uint64_t serial;          /* no other one has had it */
+	/* A number that no other server of this process has had. */
+	uint64_t serial;
 	const struct config_server *config;
 };
 
@@ -81,38 +91,46 @@ bool server_leave(struct server *s, uint64_t now_us);
 /* It registered with rpcbind, and has not undone that. */
 bool server_is_registered(const struct server *s);
 
-/* The amounts of its shares that a server uses. */
+/* The amounts of its shares that a server uses, in bytes. */
 struct server_use {
 	uint64_t disk_bytes;
-	uint64_t pinned_bytes; /* of these */
+	/* Bytes of the disk that pins keep. */
+	uint64_t pinned_bytes;
 	uint64_t memory_bytes;
 	uint64_t learn_bytes; /* its part for what is learned, used or not */
-	uint64_t disk_share_bytes, memory_share_bytes; /* as they are */
+	/* The shares as they are. */
+	uint64_t disk_share_bytes, memory_share_bytes;
 };
 void server_get_use(struct server *s, struct server_use *use);
+/* Sets the shares of cache_size and memory_size; what is above them is evicted
+ * a part at a time. */
 void server_set_shares(
     struct server *s, uint64_t disk_bytes, uint64_t memory_bytes);
 
-/* A reloaded configuration, which differs in nothing that is fixed. */
+/* A reloaded configuration, which differs in nothing that is fixed. It lives
+ * until the next one, or as long as the server. */
 void server_set_config(struct server *s, const struct config_server *config,
     uint64_t reorder_rate);
+/* The machine's addresses or routes changed; `woke`: it slept meanwhile, so
+ * that connections may be dead. */
 void server_network_changed(struct server *s, bool woke);
 /* The machine's network is metered, or is not: for `metered = auto`. */
 void server_set_metered(struct server *s, bool metered);
 
-/* Calls ahead are paused until then, as hold_pause() has it. */
+/* Calls ahead are paused until `until_us`, as hold_pause() has it. */
 void server_pause(struct server *s, uint64_t until_us);
+/* Until when they are; 0: they are not. */
 uint64_t server_paused_until_us(const struct server *s);
 
-/* Accept no more connections and calls. */
+/* Accepts no more connections and calls. */
 void server_drain(struct server *s);
-/* Nothing in flight and nothing left to send. */
+/* Whether nothing is in flight, and nothing left to send. */
 bool server_idle(const struct server *s);
 
 const char *server_name(const struct server *s);
-/* Gauges as they are now. */
+/* The server's metrics, with gauges as they are now; they stay the server's. */
 const struct metrics *server_measure(struct server *s);
-/* Empty the caches: 0, or -ENOMEM, when some of it stays. */
+/* Empties the caches: 0, or -ENOMEM, when some of it stays. */
 int server_flush(struct server *s);
 /* Whether clients reach it at an address ("127.0.0.1:2050"). */
 bool server_listens(const struct server *s, const struct netmatch_addr *at);
@@ -121,6 +139,9 @@ void server_modules(struct server *s, struct control_server *out);
 /* Calls that wait and those who waited, of `uid`, or with 0 of all. */
 void server_fill_activity(const struct server *s, uint32_t uid, struct arena *a,
     Forefetch__ServerActivity *out);
+/* Fills in what `forefetch status` tells of it, with messages in the arena. For
+ * a server that is open, as are the functions above it from server_drain()
+ * on. */
 void server_fill_status(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out);
 

@@ -9,12 +9,14 @@
 #include "daemon/server_private.h"
 #include "svc/svc.h"
 
-/* Of credentials without AUTH_SYS (svc.h). */
+/* The uid as messages have it: svc.h has a number for credentials without
+ * AUTH_SYS. */
 static uint32_t uid_told(uint32_t uid)
 {
 	return uid == UINT32_MAX - 1 ? UID_NOBODY : uid;
 }
 
+/* Texts are copied only where they may change before the answer is packed. */
 static void fill_call(
     struct arena *a, const struct svc_call *x, Forefetch__ClientCall *out)
 {
@@ -31,6 +33,8 @@ static void fill_call(
 	out->bytes = x->bytes;
 }
 
+/* The calls of clients that wait, those of `uid` by row, those of others by
+ * number. */
 static void fill_calls(const struct server *s, uint32_t uid, uint64_t now_us,
     struct arena *a, Forefetch__ServerActivity *out)
 {
@@ -43,6 +47,7 @@ static void fill_calls(const struct server *s, uint32_t uid, uint64_t now_us,
 		fill_call(a, &rows[i], out->calls[out->n_calls++]);
 }
 
+/* Who waited in the last seconds, and for which reasons, in microseconds. */
 static void fill_job(
     struct arena *a, const struct waits_row *x, Forefetch__JobWaits *out)
 {
@@ -61,6 +66,7 @@ static void fill_job(
 	out->disk_us = x->us[WAITS_DISK];
 }
 
+/* Whether the server is away decides what a wait under way is counted as. */
 static void fill_jobs(const struct server *s, uint32_t uid, uint64_t now_us,
     struct arena *a, Forefetch__ServerActivity *out)
 {

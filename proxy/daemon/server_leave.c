@@ -41,22 +41,30 @@
 #include "warm/pins.h"
 #include "warm/warm.h"
 
+/* Bounds of time, so that a server leaves whatever its peers do. */
 enum {
+	/* For calls in flight to get their replies; clients repeat the
+	 * others. */
 	DRAIN_MAX_US = 5000000,
 	/* Where the disk answers and saving takes longer than this, the disk is
 	 * full, and the rest is given up. */
 	SETTLE_MAX_US = 10000000,
+	/* How often the disk is looked at while the server leaves. */
 	TICK_US = 1000000,
 };
 
 /* ---- rpcbind ----------------------------------------------------------- */
 
+/* A registration with the local rpcbind, or its undoing, in a thread: rpcbind
+ * may not answer. The thread has copies of all that it needs. */
 struct server_registering {
 	struct iopool_job job;
 	struct server *server;
 	char *name;
-	struct netmatch_addr *list; /* NULL: undo it */
+	/* Addresses to register, `n` of them; NULL: it is undone. */
+	struct netmatch_addr *list;
 	size_t n;
+	/* Programs that rpcbind has refused. */
 	unsigned refused;
 };
 
@@ -78,6 +86,8 @@ static void registering_free(struct server_registering *r)
 	free(r);
 }
 
+/* On the loop. The server is there still: it waits for its jobs
+ * (is_quiet()). */
 static void registering_done(struct iopool_job *job)
 {
 	struct server_registering *r = (void *)job;
@@ -87,6 +97,8 @@ static void registering_done(struct iopool_job *job)
 	registering_free(r);
 }
 
+/* Has a thread register `n` addresses, or with none undo that. Without memory
+ * it is left as it is. */
 static void begin_registering(
     struct server *s, const struct netmatch_addr *list, size_t n)
 {
@@ -130,6 +142,8 @@ bool server_is_registered(const struct server *s)
 
 /* ---- taking it apart --------------------------------------------------- */
 
+/* Frees what has to do with clients: from here on none is served. What they use
+ * goes after them. */
 void server_stop_serving(struct server *s)
 {
 	cachehome_stop(s->home);
@@ -172,6 +186,7 @@ void server_free_ahead(struct server *s)
 
 /* ---- leaving ----------------------------------------------------------- */
 
+/* Whether calls in flight are answered, or have had their time. */
 static bool is_drained(struct server *s, uint64_t now_us)
 {
 	if (!s->clients || clients_idle(s->clients))
@@ -184,14 +199,15 @@ static bool is_drained(struct server *s, uint64_t now_us)
 	return true;
 }
 
-/* Nothing that a thread saves may be freed meanwhile: freeing it would wait for
- * the thread. */
+/* Whether a step of saving is over. Nothing that a thread saves may be freed
+ * meanwhile: freeing it would wait for the thread. */
 static bool is_over(struct server *s, bool settled, uint64_t now_us)
 {
 	return iopool_jobs(s->iopool) == 0 &&
 	       (settled || now_us > s->leaving_us + SETTLE_MAX_US);
 }
 
+/* Whether what was learned and pinned is saved; if not, begins to. */
 static bool is_settled(struct server *s, uint64_t now_us)
 {
 	bool pins = !s->pins || pins_settle(s->pins, now_us);
@@ -200,6 +216,7 @@ static bool is_settled(struct server *s, uint64_t now_us)
 	return is_over(s, pins && learned, now_us);
 }
 
+/* Whether no thread works for this server; undoes the registration first. */
 static bool is_quiet(struct server *s)
 {
 	if (iopool_jobs(s->iopool) > 0)
@@ -213,6 +230,7 @@ static bool is_quiet(struct server *s)
 
 /* ---- what nobody needs -------------------------------------------------- */
 
+/* In a thread: removes the files of the server. */
 static void cleaning_run(struct iopool_job *job)
 {
 	const struct server *s = container_of(job, struct server, cleaning);
@@ -240,7 +258,7 @@ static void begin_cleaning(struct server *s)
 	iopool_submit(s->iopool, &s->cleaning);
 }
 
-/* Whether the present step is over. */
+/* Whether the present step is over, after doing a part of it. */
 static bool step_over(struct server *s, uint64_t now_us)
 {
 	switch (s->leaving) {
@@ -273,6 +291,7 @@ static bool step_over(struct server *s, uint64_t now_us)
 	}
 }
 
+/* Goes as far as it can without waiting; the last step has many turns. */
 bool server_leave(struct server *s, uint64_t now_us)
 {
 	/* It notices where the disk hangs. */

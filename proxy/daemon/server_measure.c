@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A server's gauges, and the counters that its modules keep themselves. */
+/* A server's gauges, and the counters that its modules keep themselves: copied
+ * into its metrics whenever somebody looks (status, stats, Prometheus, the
+ * history). Modules that count events one by one call metrics_add()
+ * themselves. */
 #include "base/clock.h"
 #include "base/loopwatch.h"
 #include "base/metrics.h"
@@ -15,6 +18,7 @@
 #include "svc/svc.h"
 #include "upstream/tcploss.h"
 
+/* The data cache; all zeros while there is none. */
 static void measure_data(
     const struct datacache_stats *st, uint64_t disk_bytes, struct metrics *m)
 {
@@ -42,6 +46,8 @@ static void measure_data(
 	metrics_set(m, METRICS_DATA_LOADED, st->loaded_extents);
 }
 
+/* The order of data on disk: of what this run has read, and of the last pass of
+ * the layout. */
 static void measure_layout(const struct datacache_stats *st, struct metrics *m)
 {
 	metrics_set(m, METRICS_LAYOUT_PASSES, st->layout_passes);
@@ -86,6 +92,7 @@ static void measure_caches(
 	measure_layout(&st.data, m);
 }
 
+/* Predictions and the link, as far as the prefetch knows them. */
 static void measure_prefetch(
     const struct prefetch *pf, const struct linkest *le, struct metrics *m)
 {
@@ -114,6 +121,7 @@ static void measure_prefetch(
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
 }
 
+/* What holds calls ahead back. */
 static void measure_hold(struct prefetch *pf, struct metrics *m)
 {
 	struct hold_status st;
@@ -126,6 +134,8 @@ static void measure_hold(struct prefetch *pf, struct metrics *m)
 	    m, METRICS_GAUGE_METERED_LIMIT_BYTES, st.budget_bytes);
 }
 
+/* The connections, to clients and to the server. The server counts as up only
+ * if it serves NFSv3 there. */
 static void measure_state(struct server *s)
 {
 	struct upstream_status st;
@@ -148,6 +158,7 @@ static void measure_state(struct server *s)
 	    m, METRICS_GAUGE_CLIENTS_LIMIT_BYTES, room_limit(s->p.room));
 }
 
+/* The farm's engine, which is the same for all servers. */
 static void measure_farm(const struct engine *e, struct metrics *m)
 {
 	struct engine_status st;
@@ -157,6 +168,7 @@ static void measure_farm(const struct engine *e, struct metrics *m)
 	metrics_set_gauge(m, METRICS_GAUGE_FARM_SRTT_US, st.srtt_us);
 }
 
+/* metrics_settle() comes last, as it computes from the others. */
 const struct metrics *server_measure(struct server *s)
 {
 	measure_caches(cachehome_caches(s->home), s->p.disk_bytes, s->metrics);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Builds a server: its parts, in the order in which they need each other. */
+/* Builds a server: its parts, in the order in which they need each other.
+ * server_new() makes what needs no disk, and begins to open that; server_open()
+ * makes the rest, whether or not the disk has answered by then, and the clients
+ * last, since they may call at once. */
 #include "daemon/server.h"
 
 #include <errno.h>
@@ -36,6 +39,8 @@
 #include "warm/pins.h"
 #include "warm/warm.h"
 
+/* DRC_SLOTS and WRITE_DRC_SLOTS are replies that are kept for copies of a
+ * change or a WRITE (svc/drc.h). */
 enum {
 	DRC_SLOTS = 4096,
 	WRITE_DRC_SLOTS = 1024,
@@ -43,8 +48,8 @@ enum {
 	SWEEP_US = 1000000,
 };
 
-/* Beside the control socket, which by default is on a tmpfs, so that they
- * survive when the daemon is killed. */
+/* The file of replies to changes: beside the control socket, which by default
+ * is on a tmpfs, so that they survive when the daemon is killed. */
 void server_drc_path(const struct server *s, char *path, size_t size)
 {
 	const char *control = s->p.control, *slash = strrchr(control, '/');
@@ -53,6 +58,8 @@ void server_drc_path(const struct server *s, char *path, size_t size)
 	snprintf(path, size, "%.*s/%s.drc", dir, control, s->name);
 }
 
+/* Falls back to memory, with a warning: the daemon then serves as any NFS
+ * server without a persistent reply cache does. */
 static struct drc *open_change_drc(const struct server *s)
 {
 	char path[PATH_MAX];
@@ -73,6 +80,7 @@ static struct drc *open_change_drc(const struct server *s)
 	return drc_open(NULL, DRC_SLOTS);
 }
 
+/* Replies to WRITEs are kept in memory only. False without memory. */
 static bool open_drc(struct server *s)
 {
 	s->drc = open_change_drc(s);
@@ -92,7 +100,8 @@ static void kept_path(
 		path[0] = '\0';
 }
 
-/* The disk answers, after the start went on without it. */
+/* The disk answers, after the start went on without it: the modules get their
+ * files now. */
 static void on_disk(void *ctx)
 {
 	struct server *s = ctx;
@@ -110,6 +119,8 @@ static void on_disk(void *ctx)
 		    s->name, strerror(ENOMEM));
 }
 
+/* Until the disk works, the file of replies says that this daemon serves
+ * without it, so that the next one does not believe its names. */
 static bool begin_caches(struct server *s)
 {
 	struct cachehome_params hp = {.base = s->p.base,
@@ -151,6 +162,8 @@ static bool may_ask_ahead(void *ctx)
 	       !(s->svc && svc_demand_waits(s->svc));
 }
 
+/* Called for each access that the prefetch observes. True where a hint was
+ * about it. */
 static bool on_seen(void *ctx, const struct predictor_obs *obs)
 {
 	const struct server *s = ctx;
@@ -159,7 +172,7 @@ static bool on_seen(void *ctx, const struct predictor_obs *obs)
 	return hints_seen(s->hints, obs);
 }
 
-/* Without memory for it there is no farm. */
+/* The server's part in the farm; without memory for it there is none. */
 static void open_farm(struct server *s)
 {
 	struct farm_server_params fp = {.farm = s->p.farm,
@@ -237,6 +250,7 @@ static bool link_busy(void *ctx)
 	return fetch_in_flight(s->fetch) > 0;
 }
 
+/* reorder_rate is in bits a second. */
 static bool open_compact(struct server *s)
 {
 	struct compact_params cp = {.base = s->p.base,
@@ -264,6 +278,7 @@ static bool open_hints(struct server *s)
 	return s->hints != NULL;
 }
 
+/* Everything between the connections and the clients. False without memory. */
 static bool open_service(struct server *s)
 {
 	struct svc_params sp = {.config = s->p.config,
@@ -304,6 +319,7 @@ static const struct metrics *on_history(void *ctx)
 	return server_measure(ctx);
 }
 
+/* Listens, and begins to keep the history. False, with a sentence and errno. */
 static bool open_clients(struct server *s, char *err, size_t errlen)
 {
 	struct clients_params cp = {.base = s->p.base,

@@ -12,17 +12,24 @@
 #include "upstream/resolve.h"
 #include "upstream/upstream.h"
 
+/* A server. All members are pointers to what it owns, unless they say
+ * otherwise; those that are NULL are not made yet, or are gone already, as both
+ * happen in parts (server_open.c, server_leave.c). */
 struct server {
 	struct server_params p;
 	char *name;            /* outlives reloads */
 	struct iopool *iopool; /* for its own jobs, which it waits for */
 	struct metrics *metrics;
+	/* Connections to the server's NFS and MOUNT. */
 	struct upstream *up[RESOLVE_COUNT];
 	struct resolve *resolve;
 	struct fetch *fetch;
+	/* Replies to changes, and to WRITEs. */
 	struct drc *drc;
 	struct drc *write_drc;
 	struct cachehome *home;
+	/* What the link carries; `linkkeep` keeps that over a restart, and
+	 * `link` says when the server is away. */
 	struct linkest *estimate;
 	struct linkkeep *linkkeep;
 	struct linkwatch *link;
@@ -35,18 +42,26 @@ struct server {
 	struct hints *hints;
 	struct history *history;
 	struct balance *balance;
-	uint64_t calls; /* of clients, at the last sweep */
+	/* Calls of clients at the last sweep. */
+	uint64_t calls;
 	struct svc *svc;
 	struct clients *clients; /* made last, since they may call at once */
 	struct event *ev_sweep;
-	struct event *ev_bury;                     /* what was flushed */
-	struct netmatch_addr found[RESOLVE_COUNT]; /* len 0: not known */
-	struct netpath path;   /* the one that `estimate` is of */
-	uint64_t offline_us;   /* since when it serves alone */
-	bool registered;       /* with the local rpcbind */
-	unsigned unregistered; /* programs that this refused */
-	struct server_registering *registering; /* under way */
-	struct iopool_job cleaning;             /* of what nobody needs */
+	/* Frees what was flushed, a part at a time. */
+	struct event *ev_bury;
+	/* Where the two programs are; len 0: not known. */
+	struct netmatch_addr found[RESOLVE_COUNT];
+	/* The route that `estimate` is of. */
+	struct netpath path;
+	/* When it began to serve what is cached, unconfirmed. */
+	uint64_t offline_us;
+	bool registered; /* with the local rpcbind */
+	/* Programs that the local rpcbind has refused. */
+	unsigned unregistered;
+	/* A registration under way; NULL: none. */
+	struct server_registering *registering;
+	/* Removes the files of a server that nobody needs. */
+	struct iopool_job cleaning;
 	enum server_leaving {
 		SERVER_STAYS,
 		SERVER_DRAINS,
@@ -56,11 +71,14 @@ struct server {
 		SERVER_CLEANS,
 		SERVER_EMPTIES,
 	} leaving;
-	uint64_t leaving_us; /* since when */
-	uint64_t tick_us;    /* of cachehome, while leaving */
+	/* When it began to leave. */
+	uint64_t leaving_us;
+	/* When the disk was looked at last, while leaving. */
+	uint64_t tick_us;
 };
 
-/* server.c: every second; what was flushed is freed. Callbacks of events. */
+/* Callbacks of events (server.c): every second, and when what was flushed is to
+ * be freed. */
 void server_on_sweep(evutil_socket_t fd, short what, void *arg);
 void server_on_bury(evutil_socket_t fd, short what, void *arg);
 /* Calls of clients until now, however they were answered. */
@@ -72,14 +90,16 @@ void server_use_metered(struct server *s);
 /* server_open.c: where the replies to changes are kept. */
 void server_drc_path(const struct server *s, char *path, size_t size);
 
-/* server_leave.c: free what has to do with clients; what fetches ahead. */
+/* Frees what has to do with clients, and what fetches ahead
+ * (server_leave.c). */
 void server_stop_serving(struct server *s);
 void server_free_ahead(struct server *s);
 
 /* server_upstream.c: connections to the server, once it is found; false
  * without memory. */
 bool server_open_upstreams(struct server *s);
-/* Begins to look for it, with what a former daemon found. */
+/* Begins to look for the server, with the addresses that a former daemon
+ * found. */
 void server_resolve(struct server *s);
 
 #endif

@@ -15,11 +15,13 @@
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
 
+/* Microseconds since then. */
 static uint64_t age_us(uint64_t since_us)
 {
 	return clock_now_us() - since_us;
 }
 
+/* A connection without an address is down unless the resolver is at work. */
 static Forefetch__State state_of(
     const struct server *s, enum upstream_state state)
 {
@@ -38,7 +40,8 @@ static Forefetch__State state_of(
 	}
 }
 
-/* Why calls of a program do not get through, as far as that is known; "". */
+/* Says why calls of a program do not get through, as far as that is known; ""
+ * where they do. */
 static ProtobufCBinaryData reason_of(const struct server *s, struct arena *a,
     enum resolve_what what, const struct upstream_status *st)
 {
@@ -82,6 +85,8 @@ static void fill_mount(
 		    s->unregistered);
 }
 
+/* The connections to NFS, each with calls of its own. The least round trip is
+ * the server's: the others may have had to queue. */
 static void fill_connections(const struct server *s, struct arena *a,
     const struct upstream_status *st, Forefetch__ServerStatus *out)
 {
@@ -105,6 +110,7 @@ static void fill_connections(const struct server *s, struct arena *a,
 	}
 }
 
+/* last_error stays after it was overcome, for whoever looks later. */
 static void fill_upstream(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -153,6 +159,7 @@ static void fill_consistency(
 	}
 }
 
+/* The caches of the server. The disk is "on" where it has no problem. */
 static void fill_caches(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -189,6 +196,7 @@ static void fill_offline(const struct server *s, Forefetch__ServerStatus *out)
 	out->served_age_us = svc_served_age_us(s->svc);
 }
 
+/* The policy of prefetching, and the estimates of the link; 0: not known. */
 static void fill_link(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -215,6 +223,7 @@ static void fill_hold(
 	out->hold = control_hold_status(a, &st);
 }
 
+/* Missing where there is no farm. */
 static void fill_farm(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {
@@ -239,6 +248,7 @@ static void fill_farm(
 	out->farm->in_vain = metrics_get(m, METRICS_FARM_IN_VAIN);
 }
 
+/* The parts of the configuration by which users know the server. */
 static void fill_config(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {

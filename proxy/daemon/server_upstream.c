@@ -16,6 +16,7 @@
 #include "svc/drc.h"
 #include "upstream/dial.h"
 
+/* The files in cache_dir/NAME in which addresses are kept. */
 static const char *const addr_files[RESOLVE_COUNT] = {
     [RESOLVE_NFS] = "address-nfs",
     [RESOLVE_MOUNT] = "address-mount",
@@ -40,6 +41,7 @@ static void follow_path(struct server *s)
 		linkest_forget(s->estimate);
 }
 
+/* Uses an address for a program from now on. */
 static void set_address(
     struct server *s, enum resolve_what what, const struct netmatch_addr *na)
 {
@@ -49,6 +51,8 @@ static void set_address(
 	upstream_set_address(s->up[what], (const struct sockaddr *)&na->addr);
 }
 
+/* The resolver has found where a program is. Only another address is written,
+ * as most answers are the same. */
 static void on_found(
     void *ctx, enum resolve_what what, const struct sockaddr *sa)
 {
@@ -69,6 +73,7 @@ static void on_found(
 	set_address(s, what, &na);
 }
 
+/* No connection could be made: the host may have another address by now. */
 static void on_unreachable(void *ctx)
 {
 	struct server *s = ctx;
@@ -76,6 +81,8 @@ static void on_unreachable(void *ctx)
 	resolve_again(s->resolve);
 }
 
+/* The server answers again, after it did not: clients whose changes waited too
+ * long are asked to send them again. */
 static void on_nfs_back(void *ctx)
 {
 	struct server *s = ctx;
@@ -84,6 +91,8 @@ static void on_nfs_back(void *ctx)
 		clients_ask_again(s->clients, clock_now_us());
 }
 
+/* A connection has a source port: it is kept, as the server's reply cache knows
+ * the proxy by it, also after a restart. */
 static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
 {
 	struct server *s = ctx;
@@ -91,6 +100,7 @@ static void on_nfs_port(void *ctx, unsigned conn, uint16_t port)
 	drc_set_port(s->drc, conn, port);
 }
 
+/* Bytes of replies have arrived, by which the link is measured. */
 static void on_nfs_received(
     void *ctx, size_t bytes, bool begun, uint64_t now_us)
 {
@@ -136,6 +146,7 @@ static void use_known_addresses(struct server *s)
 			set_address(s, (enum resolve_what)i, &na);
 }
 
+/* Connections to one program; to MOUNT one, which is made when it is needed. */
 static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 {
 	bool nfs = what == RESOLVE_NFS;
@@ -155,6 +166,7 @@ static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 	return upstream_new(&up);
 }
 
+/* They have no address yet, so nothing is sent. */
 bool server_open_upstreams(struct server *s)
 {
 	const struct config_server *cfg = s->p.config;

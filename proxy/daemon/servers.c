@@ -22,9 +22,12 @@
 #include "daemon/server.h"
 #include "daemon/shares.h"
 
+/* STEP_US is how often what is not at rest is moved on. */
 enum {
 	STEP_US = 5000,
-	LOAD_US = 1000, /* half of which is the load */
+	/* The same while one opens, half of which is the load. */
+	LOAD_US = 1000,
+	/* How often the shares of memory and disk are divided anew. */
 	SHARES_US = 1000000,
 	/* A server opens without the disk if that does not answer so long. */
 	DISK_WAIT_US = 5000000,
@@ -40,6 +43,7 @@ enum {
 	LEAVING_MAX = 64,
 };
 
+/* A configuration, freed with the last entry that refers to it. */
 struct held_config {
 	struct config *config;
 	unsigned refs;
@@ -47,30 +51,42 @@ struct held_config {
 
 enum entry_state { ENTRY_WAITS, ENTRY_OPENS, ENTRY_SERVES, ENTRY_LEAVES };
 
+/* A section's server, from the time when it is to be to when it is gone. Two
+ * may have one name, of which one leaves. */
 struct servers_entry {
 	TAILQ_ENTRY(servers_entry) link;
 	enum entry_state state;
 	char *name;
-	struct server *server; /* NULL: it waits */
+	/* NULL while it waits. */
+	struct server *server;
 	struct held_config *held;
-	uint64_t since_us;        /* of this state */
-	uint64_t again_us;        /* not before */
-	bool late;                /* on_failed() was called, and it goes on */
+	/* When it came into this state. */
+	uint64_t since_us;
+	/* It is not tried again before that. */
+	uint64_t again_us;
+	/* It waits so long that on_failed() was called; it goes on waiting. */
+	bool late;
 	uint64_t paused_until_us; /* for its server, when that is made */
 };
 
+/* All servers. */
 struct servers {
 	struct servers_params p;
 	struct held_config *held;
 	TAILQ_HEAD(, servers_entry) entries;
+	/* Those that serve, in the order of the configuration, which is that of
+	 * all who look at them. */
 	struct server **serving;
 	size_t nserving;
 	struct event *ev_step;
 	struct event *ev_shares;
-	uint64_t made; /* how many there were */
-	bool using;    /* whoever waits for on_used() was not told yet */
+	/* How many servers were made until now; the serial of the last. */
+	uint64_t made;
+	/* on_used() is still to be called. */
+	bool using;
 	bool metered;
-	uint64_t paused_until_us; /* for those that come */
+	/* The pause of those that come. */
+	uint64_t paused_until_us;
 };
 
 /* ---- configurations ---------------------------------------------------- */
@@ -113,6 +129,7 @@ static const struct config_server *entry_config(const struct servers_entry *e)
 
 /* ---- the list ---------------------------------------------------------- */
 
+/* The entry of that name that leaves, or else the one that does not; NULL. */
 static struct servers_entry *find_entry(
     const struct servers *ss, const char *name, bool leaving)
 {
@@ -247,6 +264,7 @@ static void warn_of_ports(const struct config_server *config)
 			log_warn("daemon server=%s: %s", config->name, text);
 }
 
+/* Begins to put a server away; one that was never made is just gone. */
 static void leave(struct servers *ss, struct servers_entry *e)
 {
 	if (e->state == ENTRY_WAITS) {
@@ -261,7 +279,8 @@ static void leave(struct servers *ss, struct servers_entry *e)
 	(void)server_leave(e->server, e->since_us);
 }
 
-/* Rpcbind knows one server only. */
+/* Whether a server may be made now: none of its name leaves, and rpcbind, which
+ * knows one server only, is free. */
 static bool may_begin(const struct servers *ss, const struct servers_entry *e)
 {
 	const struct servers_entry *x;
@@ -357,7 +376,8 @@ static void step(struct servers *ss, struct servers_entry *e, uint64_t now_us)
 	}
 }
 
-/* Nothing that is about to serve is on its way. */
+/* Whether the configuration is taken up: nothing that is about to serve is on
+ * its way. */
 static bool is_used(const struct servers *ss)
 {
 	const struct servers_entry *e;
@@ -402,14 +422,13 @@ static void on_step(evutil_socket_t fd, short what, void *arg)
 
 /* ---- another configuration --------------------------------------------- */
 
-/* Whether it may go on with the new section. */
 static bool stays(
     const struct servers_entry *e, const struct config_server *config)
 {
 	return !config_server_differs(entry_config(e), config);
 }
 
-/* In the place of one that must leave. */
+/* Puts another server of that name in the place of one that must leave. */
 static void replace(
     struct servers *ss, struct servers_entry *e, const char *name)
 {

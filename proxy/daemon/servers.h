@@ -27,6 +27,8 @@ struct server;
 struct servers;
 struct statedir;
 
+/* What all servers share, and who is told. Everything that is pointed to
+ * outlives the servers. */
 struct servers_params {
 	struct event_base *base;
 	const struct loopwatch *loop;
@@ -52,15 +54,16 @@ struct servers_params {
 	void *ctx;
 };
 
-/* Takes the configuration. NULL and errno without memory; then it is freed. */
+/* Takes the configuration, and opens none of its servers yet. NULL and errno
+ * without memory; `config` is freed then. */
 struct servers *servers_new(
     const struct servers_params *p, struct config *config);
-/* NULL is allowed. */
+/* Saves and frees all servers; waits for the disk. NULL is allowed. */
 void servers_free(struct servers *ss);
 
-/* Opens all. They wait for the disk until `disk_wait_us` have gone by since
- * `started_us`. False and a sentence in `err`; errno is EINVAL where the
- * configuration is wrong. */
+/* Opens all servers, at the start. They wait for the disk until `disk_wait_us`
+ * have gone by since `started_us`. False and a sentence in `err`; errno is
+ * EINVAL where the configuration is wrong. */
 bool servers_open(struct servers *ss, uint64_t started_us,
     uint64_t disk_wait_us, char *err, size_t errlen);
 
@@ -72,7 +75,7 @@ bool servers_open(struct servers *ss, uint64_t started_us,
  */
 void servers_use(struct servers *ss, struct config *config);
 
-/* Whether the network is metered; for those that come, too. */
+/* Whether the machine's network is metered; for servers that come, too. */
 void servers_set_metered(struct servers *ss, bool metered);
 
 /* Calls ahead to all servers, and to those that come, are paused until then, as
@@ -80,6 +83,7 @@ void servers_set_metered(struct servers *ss, bool metered);
  * pause of that. */
 void servers_pause(struct servers *ss, uint64_t until_us);
 
+/* The configuration in force; it is freed when no server has it any more. */
 const struct config *servers_config(const struct servers *ss);
 /* Those that serve, in the order of the configuration. */
 size_t servers_count(const struct servers *ss);

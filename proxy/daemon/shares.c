@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Max-min fair shares of what all servers have together. */
+/* Max-min fair shares of what all servers have together. Shares follow what is
+ * in use, so a server that is busy grows into what others leave; each step is
+ * small, so that a cache is not emptied for a server that needs it for a
+ * minute. */
 #include "daemon/shares.h"
 
 #include <assert.h>
@@ -62,7 +65,8 @@ void shares_divide(
 	}
 }
 
-/* The amount that a server which uses `use` would like to have. */
+/* The amount that a server which uses `use` would like to have: some more than
+ * it has, so that it can grow. */
 static uint64_t wanted(uint64_t total, uint64_t use, size_t n)
 {
 	uint64_t begin = total / n / BEGIN_SHARE, grow = use / GROW_SHARE;
@@ -70,11 +74,13 @@ static uint64_t wanted(uint64_t total, uint64_t use, size_t n)
 	return use + (grow > begin ? grow : begin);
 }
 
+/* Whether two shares differ by more than a step of the whole. */
 static bool differs(uint64_t total, uint64_t a, uint64_t b)
 {
 	return (a > b ? a - b : b - a) > total / STEP_SHARE;
 }
 
+/* Bytes of all servers together for what is learned. */
 static uint64_t learned(struct server *const *list, size_t n)
 {
 	struct server_use use;
@@ -87,7 +93,7 @@ static uint64_t learned(struct server *const *list, size_t n)
 	return sum;
 }
 
-/* Of memory_size, what the caches may have. */
+/* The part of memory_size that the caches may have, behind what is learned. */
 static uint64_t caches_memory(
     const struct config *c, struct server *const *list, size_t n)
 {
@@ -96,6 +102,7 @@ static uint64_t caches_memory(
 	return sum + least < c->memory_size ? c->memory_size - sum : least;
 }
 
+/* Changes all shares or none, so that their sum stays what it is. */
 void shares_set(const struct config *c, struct server *const *list, size_t n)
 {
 	uint64_t disk_want[SERVERS_MAX] = {0}, memory_want[SERVERS_MAX] = {0};
