@@ -45,13 +45,15 @@ enum engine_state {
 	ENGINE_REFUSES, /* password, rights, missing commands, not Redis */
 };
 
-/* A key, as bytes; not a string. */
+/* A key, as bytes; not a string. The bytes are the caller's, and are copied
+ * where they are needed longer. */
 struct engine_key {
 	const char *data;
 	size_t len; /* at most ENGINE_KEY_MAX */
 };
 
-/* A part of the struct of whoever asks for a value. */
+/* A part of the struct of whoever asks for a value. Zeros at first, but for
+ * on_value(). */
 struct engine_ask {
 	/* The value, which is gone after the call; NULL where there is none,
 	 * or no answer. Never called from within engine_get(). The ask is
@@ -63,10 +65,12 @@ struct engine_ask {
 	uint64_t deadline_us;
 };
 
-/* `farm` outlives the engine. NULL and errno without memory. */
+/* Makes an engine, which begins to connect by itself. `farm` outlives it. NULL
+ * and errno without memory. */
 struct engine *engine_new(
     struct event_base *base, const struct config_farm *farm);
-/* Nobody who asked hears anything. Not from within on_value() or on_done(). */
+/* Closes all connections. Nobody who asked hears anything. Not to be called
+ * from within on_value() or on_done(). NULL is allowed. */
 void engine_free(struct engine *e);
 
 /* Whether it may be asked now: it is connected, answers, and has not let
@@ -80,39 +84,48 @@ bool engine_is_up(const struct engine *e);
  */
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a);
-/* on_value() will not be called. */
+/* on_value() will not be called; the reply is read and ignored when it comes.
+ * An ask that waits for nothing is allowed. */
 void engine_cancel(struct engine *e, struct engine_ask *a);
 
-/* Have a value kept, which is copied; for `ttl_s` seconds, or as long as there
- * is room where that is 0. False where it was not sent. */
+/* Has a value kept, which is copied; for `ttl_s` seconds, or as long as there
+ * is room where that is 0. False where it was not sent; true says nothing of
+ * whether the engine keeps it. */
 bool engine_put(struct engine *e, const struct engine_key *key,
     const void *data, size_t len, uint32_t ttl_s);
 
-/* Have a mark kept for `ttl_ms` milliseconds where there is no value; before
- * all values that wait to be sent. It may be lost without a word. */
+/* Has a mark of up to ENGINE_MARK_MAX bytes kept for `ttl_ms` milliseconds
+ * where there is no value; before all values that wait to be sent. It may be
+ * lost without a word. */
 void engine_mark(struct engine *e, const struct engine_key *key,
     const char *mark, size_t len, uint32_t ttl_ms);
 
-/* Whether all that it was given to keep was answered. */
+/* Whether the engine has answered to all that it was given to keep. */
 bool engine_is_idle(const struct engine *e);
 
-/* Smoothed, of what was asked lately (RFC 6298 section 2); 0: not known. */
+/* The round trip in microseconds, smoothed, of what was asked lately (RFC 6298
+ * section 2); 0: not known. */
 uint64_t engine_srtt_us(const struct engine *e);
-/* How long a value of so many bytes takes, as far as is known. */
+/* How long a value of so many bytes takes, in microseconds, as far as is
+ * known. */
 uint64_t engine_expect_us(const struct engine *e, uint64_t bytes);
 
+/* How one server of the engine is. */
 struct engine_node_status {
 	char name[128]; /* HOST:PORT, or a path */
 	enum engine_state state;
 	char error[160]; /* why it is not up; "" */
-	unsigned slots;  /* of a cluster, that it serves; else 0 */
+	/* Slots of a cluster that it serves; else 0. */
+	unsigned slots;
 	uint64_t srtt_us;
 };
 
+/* How the engine is; counts are of this run of the daemon. */
 struct engine_status {
 	enum engine_state state; /* of all of it */
-	char error[160];         /* what is wrong, and what to do; "" */
-	char version[32];        /* as it says; "" */
+	/* The first thing that is wrong, and what to do; "". */
+	char error[160];
+	char version[32]; /* as it says; "" */
 	bool cluster;
 	uint64_t srtt_us;
 	uint64_t gets, hits, timeouts, puts, put_bytes, got_bytes;
@@ -122,7 +135,7 @@ struct engine_status {
 	uint64_t reconnects;
 };
 void engine_get_status(const struct engine *e, struct engine_status *st);
-/* Up to `max` nodes; returns how many there are. */
+/* Fills in up to `max` nodes; returns how many there are, which may be more. */
 size_t engine_get_nodes(
     const struct engine *e, struct engine_node_status *nodes, size_t max);
 
@@ -160,16 +173,17 @@ struct engine_sample_node {
 typedef void (*engine_sample_key)(
     void *ctx, size_t node, const char *key, size_t len);
 
-/* Ask all nodes, one after the other; engine_sample_is_done() tells when that
- * is over. NULL without memory. */
+/* Asks all nodes, one after the other; on_key() is called as answers come, and
+ * engine_sample_is_done() tells when that is over. NULL without memory. */
 struct engine_sample *engine_sample_new(
     struct engine *e, engine_sample_key on_key, void *ctx);
-/* Before the engine. NULL is allowed. */
+/* Ends it; before the engine. NULL is allowed. */
 void engine_sample_free(struct engine_sample *s);
 bool engine_sample_is_done(const struct engine_sample *s);
 /* It has lasted for too long: it is over. */
 void engine_sample_stop(struct engine_sample *s);
-/* Those that were asked, or begun with. */
+/* The nodes that were asked, or begun with, `*n` of them; they are the
+ * sample's. */
 const struct engine_sample_node *engine_sample_nodes(
     const struct engine_sample *s, size_t *n);
 

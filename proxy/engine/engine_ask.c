@@ -1,6 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Questions to the engine: whom to ask, their deadlines, and what is asked of
- * another node where one says MOVED or ASK. */
+/*
+ * Questions to the engine: whom to ask, their deadlines, and what is asked of
+ * another node where one says MOVED or ASK (Redis Cluster specification, "MOVED
+ * Redirection" and "ASK redirection").
+ *
+ * A question outlives its ask: where the deadline has passed, the reply still
+ * comes, since replies come in order, and has to be read.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +24,12 @@ enum {
 	REDIRECTS_MAX = 3, /* of one question */
 };
 
+/* A GET that was sent. It has a copy of its key, for a redirection. */
 struct engine_question {
 	struct redis_call call;
-	struct engine_ask *ask; /* NULL: nobody waits any more */
+	/* Whoever waits for it; NULL: nobody does any more. */
+	struct engine_ask *ask;
+	/* How often it was sent to another node. */
 	uint8_t redirects;
 	uint8_t key_len;
 	char key[ENGINE_KEY_MAX];
@@ -28,6 +37,7 @@ struct engine_question {
 
 /* ---- deadlines --------------------------------------------------------- */
 
+/* Has the timer fire at the first deadline, or earlier. */
 static void deadline_arm(struct engine *e, uint64_t now_us)
 {
 	const struct engine_ask *first = TAILQ_FIRST(&e->asks);
@@ -54,6 +64,7 @@ static struct engine_question *ask_take(struct engine *e, struct engine_ask *a)
 	return q;
 }
 
+/* Tells those whose time is over that there is nothing. */
 static void on_deadline(evutil_socket_t fd, short what, void *arg)
 {
 	struct engine *e = arg;
@@ -71,6 +82,7 @@ static void on_deadline(evutil_socket_t fd, short what, void *arg)
 	deadline_arm(e, now_us);
 }
 
+/* False without memory. */
 bool ask_begin(struct engine *e)
 {
 	TAILQ_INIT(&e->asks);
@@ -93,7 +105,8 @@ void ask_end(struct engine *e)
 
 static void on_answered(struct redis_call *c, const redisReply *r);
 
-/* Sends GET to the node; NULL where that fails. */
+/* Sends GET to the node; NULL where that fails. (Redis, GET: a string, or
+ * nil.) */
 static struct engine_question *question_send(
     struct redis_node *n, const struct engine_key *key, uint8_t redirects)
 {
@@ -153,6 +166,8 @@ static void question_answer(
 	a->on_value(a, found ? r->str : NULL, found ? r->len : 0);
 }
 
+/* A reply, or NULL where the connection has ended. An error may send the
+ * question on; anything that GET cannot answer ends the connection. */
 static void on_answered(struct redis_call *c, const redisReply *r)
 {
 	struct redis_node *n = c->node;
@@ -204,6 +219,8 @@ static void ask_insert(struct engine *e, struct engine_ask *a)
 		TAILQ_INSERT_HEAD(&e->asks, a, link);
 }
 
+/* The node is not asked while it owes an answer for long: the question would
+ * only wait behind that. */
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a)
 {

@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A Redis Cluster: which node has which slot, as CLUSTER SLOTS of any node
- * says, and as MOVED says before there is a new map. What a node says is
- * believed: it may send questions to any address, and gets no more by it than a
- * key's hash and a sealed value.
- */
+/* A Redis Cluster: which node has which slot, as CLUSTER SLOTS of any node
+ * says, and as MOVED says before there is a new map (Redis Cluster
+ * specification). What a node says is believed: it may send questions to any
+ * address, and gets no more by it than a key's hash and a sealed value. */
 #include "engine/engine_private.h"
 
 #include <ctype.h>
@@ -16,6 +14,8 @@
 
 #include "base/clock.h"
 
+/* MAP_GAP_… is between two questions for a map while slots have nobody who
+ * answers; MAP_EVERY_US otherwise. */
 enum {
 	MAP_GAP_MIN_US = 100000,
 	MAP_GAP_MAX_US = 2000000,
@@ -31,6 +31,8 @@ static struct engine *engine_of(const struct redis_node *n)
 	return n->owner;
 }
 
+/* Takes the first free place in the table; errno is ENOSPC where there is
+ * none. */
 struct redis_node *cluster_add_node(
     struct engine *e, const char *host, uint16_t port, const char *path)
 {
@@ -51,6 +53,7 @@ struct redis_node *cluster_add_node(
 	return n;
 }
 
+/* The node serves no slot: nothing in the map leads to it. */
 void cluster_remove_node(struct engine *e, struct redis_node *n)
 {
 	e->nodes[n->index] = NULL;
@@ -59,7 +62,7 @@ void cluster_remove_node(struct engine *e, struct redis_node *n)
 
 /* ---- slots ------------------------------------------------------------- */
 
-/* Four bits at a time. */
+/* Four bits at a time, by a table that fits into a line of the cache. */
 uint16_t crc16(const void *data, size_t len)
 {
 	static const uint16_t table[16] = {0x0000, 0x1021, 0x2042, 0x3063,
@@ -98,6 +101,7 @@ struct redis_node *cluster_route(
 	return owner == SLOT_NOBODY ? NULL : e->nodes[owner];
 }
 
+/* Asks for a map after so long. */
 static void map_arm(struct engine *e, uint64_t us)
 {
 	struct timeval tv = clock_timeval(us);
@@ -105,6 +109,7 @@ static void map_arm(struct engine *e, uint64_t us)
 	(void)evtimer_add(e->ev_map, &tv);
 }
 
+/* Not more often than map_gap_us, however often nodes say MOVED. */
 void cluster_want_map(struct engine *e)
 {
 	uint64_t since_us;
@@ -128,6 +133,8 @@ static bool in_trouble(const struct engine *e)
 	return false;
 }
 
+/* A cluster may have had many nodes in its life, and each costs a
+ * connection. */
 static void forget_unused(struct engine *e, uint64_t now_us)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
@@ -142,7 +149,8 @@ static void forget_unused(struct engine *e, uint64_t now_us)
 	}
 }
 
-/* Another one each time: one that is cut off has an old map. */
+/* The next node that answers; NULL: none does. Another one each time: one that
+ * is cut off has an old map. */
 static struct redis_node *map_source(struct engine *e)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
@@ -154,12 +162,15 @@ static struct redis_node *map_source(struct engine *e)
 	return NULL;
 }
 
+/* A map came; one that is of no use is left alone. */
 static void on_map(struct redis_call *c, const redisReply *r)
 {
 	if (r && r->type != REDIS_REPLY_ERROR)
 		(void)cluster_take_map(c->node, r);
 }
 
+/* Asks for a map, and has itself called again: soon while something is
+ * wrong. */
 static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
 {
 	static const char *const words[] = {"CLUSTER", "SLOTS"};
@@ -186,7 +197,7 @@ static void engine_on_map_timer(evutil_socket_t fd, short what, void *arg)
 		e->map_gap_us = MAP_GAP_MAX_US;
 }
 
-/* It turns out to be a cluster. False without memory. */
+/* The engine turns out to be a cluster. False without memory. */
 static bool cluster_begin(struct engine *e)
 {
 	if (e->slots)
@@ -221,6 +232,8 @@ struct engine_place {
 	const char *id; /* of REDIS_ID_LEN bytes, or NULL */
 };
 
+/* An address as a node gives it; false where it is none. A name goes to the
+ * resolver, and to the log, so it has printable characters only. */
 static bool place_set(struct engine_place *p, const struct redis_node *from,
     const char *host, size_t len, long long port)
 {
@@ -239,7 +252,8 @@ static bool place_set(struct engine_place *p, const struct redis_node *from,
 	return true;
 }
 
-/* A node is the same one under another name, too, as seeds have names. */
+/* The node at that address, or NULL. A node is the same one under another name,
+ * too, as seeds have names. */
 static struct redis_node *place_find(
     struct engine *e, const struct engine_place *p)
 {
@@ -254,6 +268,8 @@ static struct redis_node *place_find(
 	return NULL;
 }
 
+/* The node at that address, made where it is missing; NULL: there is no room.
+ * One that is not connected may have moved. */
 static struct redis_node *place_node(
     struct engine *e, const struct engine_place *p)
 {
@@ -266,6 +282,7 @@ static struct redis_node *place_node(
 	return n;
 }
 
+/* The slot is the node's from now on. */
 static void slot_set(struct engine *e, unsigned slot, struct redis_node *n)
 {
 	unsigned old = e->slots[slot];
@@ -280,7 +297,8 @@ static void slot_set(struct engine *e, unsigned slot, struct redis_node *n)
 	n->slots++;
 }
 
-/* [HOST, PORT, ID, …] */
+/* The node of [HOST, PORT, ID, …]; NULL where that is none (Redis, CLUSTER
+ * SLOTS). */
 static struct redis_node *map_master(
     struct redis_node *from, const redisReply *r)
 {
@@ -305,7 +323,8 @@ static struct redis_node *map_master(
 	return place_node(engine_of(from), &p);
 }
 
-/* [FIRST, LAST, MASTER, REPLICA…] into `map`; how many slots. */
+/* Takes [FIRST, LAST, MASTER, REPLICA…] into `map`; returns how many slots it
+ * has. */
 static unsigned map_range(
     struct redis_node *from, const redisReply *r, uint16_t map[SLOTS])
 {
@@ -329,6 +348,7 @@ static unsigned map_range(
 	return count;
 }
 
+/* The map takes the place of the one before, as a whole. */
 static void map_apply(struct engine *e, const uint16_t map[SLOTS])
 {
 	for (size_t i = 0; i < e->nnodes; i++)
@@ -367,7 +387,8 @@ bool cluster_take_map(struct redis_node *from, const redisReply *r)
 	return count > 0;
 }
 
-/* "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT" */
+/* Parses "MOVED SLOT HOST:PORT" or "ASK SLOT HOST:PORT". False where it is
+ * none. */
 static bool redirect_parse(const struct redis_node *from, const redisReply *r,
     unsigned *slot, struct engine_place *p)
 {

@@ -19,9 +19,11 @@
 #include "config/config.h"
 #include "engine/engine_private.h"
 
+/* VERSION_MIN is Redis 6, the first with ACLs. */
 enum {
 	VERSION_MIN = 6,
-	SECRET_MAX = 512, /* bytes of a password */
+	/* Bytes of a password, with a NUL. */
+	SECRET_MAX = 512,
 };
 
 /* A key that nobody keeps; it begins as those of a farm do. */
@@ -47,6 +49,7 @@ static bool is_error(const redisReply *r)
 
 /* ---- whether it answers ------------------------------------------------ */
 
+/* The last answer: the node is ready. */
 static void take_ping(struct redis_node *n, const redisReply *r)
 {
 	if (is_error(r))
@@ -75,6 +78,9 @@ static void take_probe(struct redis_node *n, const redisReply *r)
 		greet_ask(n, PING);
 }
 
+/* The answer to COMMAND INFO: nil for a command that is not there, which an
+ * administrator may have renamed. Without the right to ask, nothing is
+ * known. */
 static void take_commands(struct redis_node *n, const redisReply *r)
 {
 	static const char *const name[] = {"GET", "SET", "PING"};
@@ -95,6 +101,8 @@ static void take_commands(struct redis_node *n, const redisReply *r)
 
 /* ---- a cluster --------------------------------------------------------- */
 
+/* Whether the node has to be one of a cluster: several servers are configured,
+ * or it says so. */
 static bool must_be_cluster(const struct redis_node *n)
 {
 	const struct engine *e = n->owner;
@@ -102,6 +110,8 @@ static bool must_be_cluster(const struct redis_node *n)
 	return e->many || e->slots || n->says_cluster;
 }
 
+/* A node without a map is not ready; in a single server the error is
+ * expected. */
 static void take_map(struct redis_node *n, const redisReply *r)
 {
 	const char *why;
@@ -129,7 +139,8 @@ static void take_id(struct redis_node *n, const redisReply *r)
 
 /* ---- what it is -------------------------------------------------------- */
 
-/* Whether it is what it should be. */
+/* Whether INFO tells of a server that will do. False after
+ * redis_node_fail(). */
 static bool info_judge(struct redis_node *n, const redisReply *r)
 {
 	struct engine *e = n->owner;
@@ -164,6 +175,7 @@ static bool info_judge(struct redis_node *n, const redisReply *r)
 	return true;
 }
 
+/* Without the right to ask for INFO the greeting goes on. */
 static void take_info(struct redis_node *n, const redisReply *r)
 {
 	bool told = r->type == REDIS_REPLY_STRING;
@@ -187,6 +199,8 @@ static void take_info(struct redis_node *n, const redisReply *r)
 
 /* ---- the password ------------------------------------------------------ */
 
+/* The answer to AUTH. The error may have the password's user in it, so it is
+ * cut and escaped. */
 static void take_auth(struct redis_node *n, const redisReply *r)
 {
 	char text[LOG_ESCAPE_MAX(20)], why[160];
@@ -208,7 +222,8 @@ static void take_auth(struct redis_node *n, const redisReply *r)
 		redis_node_fail(n, ENGINE_REFUSES, why);
 }
 
-/* The first line of the password's file. 0 or -errno. */
+/* Reads the first line of the password's file, each time anew, so that a
+ * changed password needs no restart. 0 or -errno. */
 static int read_secret(const char *path, char secret[SECRET_MAX])
 {
 	/* It must not wait where the file is a pipe. */
@@ -227,6 +242,8 @@ static int read_secret(const char *path, char secret[SECRET_MAX])
 
 /* ---- one after the other ----------------------------------------------- */
 
+/* The steps, by their numbers: who takes the answer, and the command, which for
+ * AUTH is made when it is sent. */
 static const struct {
 	void (*take)(struct redis_node *n, const redisReply *r);
 	int argc;
@@ -251,6 +268,7 @@ static void on_answer(struct redis_call *c, const redisReply *r)
 		steps[g->step].take(n, r);
 }
 
+/* Without memory the connection ends, and is tried again later. */
 static void greet_send(struct redis_node *n, enum greet_step step, int argc,
     const char *const *argv)
 {
@@ -269,6 +287,8 @@ static void greet_ask(struct redis_node *n, enum greet_step step)
 	greet_send(n, step, steps[step].argc, steps[step].argv);
 }
 
+/* Sends AUTH with the user and password of the configuration; the copy of the
+ * password is overwritten. */
 static void greet_auth(struct redis_node *n, const struct config_farm *farm)
 {
 	bool user = farm->user && farm->user[0];
@@ -292,6 +312,7 @@ static void greet_auth(struct redis_node *n, const struct config_farm *farm)
 	explicit_bzero(secret, sizeof(secret));
 }
 
+/* Answers of a greeting before this one do not count. */
 void greet_begin(struct redis_node *n)
 {
 	const struct config_farm *farm = ((struct engine *)n->owner)->farm;

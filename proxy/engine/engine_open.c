@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The engine's begin and end; see engine_private.h. */
+/* The engine's begin and end; see engine_private.h. All servers of the
+ * configuration are seeds: they stay, whatever a map of the cluster says. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,6 +51,7 @@ static struct redis_node *node_of_url(struct engine *e, const char *url)
 	    e, host, (uint16_t)strtoul(colon + 1, NULL, 10), NULL);
 }
 
+/* Without memory for one seed there is no engine. */
 struct engine *engine_new(
     struct event_base *base, const struct config_farm *farm)
 {

@@ -35,6 +35,7 @@ enum {
 
 TAILQ_HEAD(engine_asks, engine_ask);
 
+/* An engine; one farm has one. */
 struct engine {
 	struct redis_shared shared;
 	const struct config_farm *farm;
@@ -44,18 +45,22 @@ struct engine {
 	struct engine_asks asks; /* by deadline */
 	struct event *ev_deadline;
 	uint64_t armed_us; /* when that fires; 0: it does not */
+	/* Commands that are not answered. */
 	unsigned gets_open, puts_open;
+	/* Bytes that are to be kept, and are not answered. */
 	size_t backlog_bytes;
 	uint64_t gets, hits, timeouts, puts, put_bytes, got_bytes;
 	uint64_t refused_puts, rejected_puts, redirects;
 	char version[32];
 
 	uint16_t *slots; /* indices of nodes; NULL: no cluster */
+	/* Slots that nobody serves, by the map. */
 	unsigned unserved;
 	struct event *ev_map;
 	bool map_wanted; /* ev_map fires soon */
 	uint64_t map_asked_us, map_gap_us;
-	unsigned map_turn; /* who is asked for a map */
+	/* Which node is asked for the next map. */
+	unsigned map_turn;
 
 	struct engine_removal *removal; /* NULL: none is under way */
 };
@@ -84,11 +89,12 @@ bool cluster_take_map(struct redis_node *from, const redisReply *r);
 void cluster_want_map(struct engine *e);
 void cluster_end(struct engine *e);
 
-/* engine_put.c */
+/* Drops all values that wait to be sent to the node. */
 void put_drop_all(struct redis_node *n);
 
 /* engine_ask.c */
 bool ask_begin(struct engine *e); /* False without memory. */
+/* Ends all questions; nobody hears of it. */
 void ask_end(struct engine *e);
 
 /* engine_greet.c: `on_greet` of struct redis_node_ops. */
@@ -114,7 +120,7 @@ const redisReply *scan_take(struct engine_scan *s, const redisReply *r);
 /* Whether the answer was the node's last. */
 bool scan_is_over(const struct engine_scan *s);
 
-/* engine_removal.c */
+/* Ends a removal, if one is under way; nobody hears of it. */
 void removal_end(struct engine *e);
 
 #endif

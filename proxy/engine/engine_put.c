@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Values that are to be kept wait in a queue of their node, and little of them
+/* Values that are to be kept wait in a queue of their node, and little of them
  * is under way at a time: a question then waits behind one value at most.
- */
+ * (Redis, SET: PX is a time to live in milliseconds, NX sets only what is not
+ * there.) */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "engine/engine_private.h"
 
+/* WINDOW_BYTES are sent and not answered; one larger value goes alone. */
 enum {
 	/* Sent and not answered; one larger value goes alone. */
 	WINDOW_BYTES = 256 << 10,
@@ -20,11 +21,14 @@ enum {
 	FULL_MAX_US = 30000000,
 };
 
+/* A SET that waits to be sent, or for its answer. */
 struct engine_put {
 	struct redis_call call;
-	char *command; /* SET, as libhiredis formats it; NULL once it is sent */
-	size_t bytes;  /* of the command */
-	bool mark;     /* only where there is nothing */
+	/* As libhiredis formats it; NULL once it is sent. */
+	char *command;
+	size_t bytes; /* of the command */
+	/* It is a mark: only where there is nothing. */
+	bool mark;
 };
 
 /* It waits no longer, for its turn or an answer. */
@@ -55,6 +59,8 @@ void put_drop_all(struct redis_node *n)
 
 /* ---- answers ----------------------------------------------------------- */
 
+/* The node keeps nothing for a while, which grows from time to time; what waits
+ * for it is dropped, since newer values will follow. */
 static void become_full(struct redis_node *n, const char *why)
 {
 	uint64_t wait_us = (uint64_t)FULL_MIN_US << n->full_tries;
@@ -69,6 +75,7 @@ static void become_full(struct redis_node *n, const char *why)
 	redis_node_note(n);
 }
 
+/* The node answered a SET with something else than OK. */
 static void put_rejected(
     struct redis_node *n, const struct engine_put *p, const redisReply *r)
 {
@@ -109,6 +116,7 @@ static bool put_is_done(const struct engine_put *p, const redisReply *r)
 
 static void put_pump(struct redis_node *n);
 
+/* A SET was answered, or the connection has ended (NULL). */
 static void on_kept(struct redis_call *c, const redisReply *r)
 {
 	struct redis_node *n = c->node;
@@ -151,6 +159,7 @@ static void put_send(struct redis_node *n, struct engine_put *p)
 	redisFreeCommand(was.command);
 }
 
+/* Sends what waits, as far as the window has room. */
 static void put_pump(struct redis_node *n)
 {
 	struct engine_put *p;
@@ -161,6 +170,8 @@ static void put_pump(struct redis_node *n)
 		put_send(n, p);
 }
 
+/* Whether a value may wait for the node at all. While it is full, one is a
+ * trial. */
 static bool put_may(const struct redis_node *n, size_t len)
 {
 	const struct engine *e = n->owner;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * Removal of all keys with a prefix: SCAN on one master after the other, and
+/* Removal of all keys with a prefix: SCAN on one master after the other, and
  * UNLINK of each key that it names, for a node of a cluster takes no command
- * about several slots. What follows waits for the answers to that.
- */
+ * about several slots (Redis, SCAN and UNLINK). What follows waits for the
+ * answers to that. Keys that are added meanwhile may stay. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,14 +17,18 @@ enum {
 	PAGE_KEYS_MAX = 1 << 14,
 };
 
+/* The one removal that is under way; it frees itself when it is over. */
 struct engine_removal {
 	struct engine_scan scan;
 	engine_flushed on_done;
 	void *ctx;
-	unsigned waits; /* for answers to so many UNLINK */
+	/* Answers to UNLINK that are to come. */
+	unsigned waits;
 	uint64_t removed;
-	const char *error;                /* which ends it */
-	const char *skipped;              /* which does not */
+	/* Ends the removal; NULL: none. */
+	const char *error;
+	/* A node that could not be asked, which does not end it; NULL: none. */
+	const char *skipped;
 	char pattern[ENGINE_KEY_MAX + 2]; /* PREFIX* */
 };
 
@@ -36,6 +39,8 @@ struct removal_call {
 	char key[ENGINE_KEY_MAX];
 };
 
+/* The removal under way; NULL: it has ended, and the answer is to be
+ * ignored. */
 static struct engine_removal *removal_of(const struct redis_node *n)
 {
 	return ((struct engine *)n->owner)->removal;
@@ -61,6 +66,7 @@ static bool key_unlink(struct redis_node *n, struct redis_call *c,
 
 static void on_removed(struct redis_call *c, const redisReply *r);
 
+/* Sends the removal of one key. */
 static void key_remove(
     struct engine_removal *m, struct redis_node *n, const char *key, size_t len)
 {
@@ -76,6 +82,8 @@ static void key_remove(
 		m->error = "out of memory";
 }
 
+/* UNLINK may be renamed, or missing in a server of another make. DEL removes,
+ * too, and blocks that server for as long as freeing takes. */
 static void removal_failed(struct engine_removal *m, struct redis_node *n,
     const struct removal_call *c, const redisReply *r)
 {
@@ -131,6 +139,7 @@ static void remove_keys(
 	}
 }
 
+/* Why a SCAN was of no use. */
 static const char *scan_error(const redisReply *r)
 {
 	const char *why = NULL;
@@ -142,6 +151,7 @@ static const char *scan_error(const redisReply *r)
 	return why ? why : "it does not list its keys";
 }
 
+/* A page of keys came; their removal goes on before the next page. */
 static void on_scanned(struct redis_call *c, const redisReply *r)
 {
 	struct redis_node *n = c->node;
@@ -176,6 +186,7 @@ static bool removal_next_node(struct engine_removal *m)
 	return false;
 }
 
+/* Asks for the next page; false where the connection has gone. */
 static bool removal_scan(struct engine_removal *m)
 {
 	struct redis_call *c = calloc(1, sizeof(*c));

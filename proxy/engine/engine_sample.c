@@ -10,16 +10,19 @@
 
 #include "engine/engine_private.h"
 
+/* Bounds of a sample, which is to take no server's time. */
 enum {
 	SAMPLE_MAX = 2048, /* keys of a node */
 	ROUNDS_MAX = 16,   /* of SCAN, which may find none in one */
 };
 
+/* A command of a sample, which may be over before the answer comes. */
 struct sample_call {
 	struct redis_call call;
 	struct engine_sample *of; /* NULL: nobody waits any more */
 };
 
+/* A sample that is under way, or over. */
 struct engine_sample {
 	struct engine_scan scan;
 	engine_sample_key on_key;
@@ -34,6 +37,7 @@ static void sample_next(struct engine_sample *s);
 
 /* ---- commands ---------------------------------------------------------- */
 
+/* A call for the sample's next command; NULL without memory. */
 static struct redis_call *sample_call(
     struct engine_sample *s, redis_call_done on_done)
 {
@@ -57,6 +61,7 @@ static struct engine_sample *sample_take(struct redis_call *c)
 	return s;
 }
 
+/* The node that is asked now. */
 static struct engine_sample_node *at(struct engine_sample *s)
 {
 	return &s->nodes[s->n - 1];
@@ -88,6 +93,7 @@ static void note_error(struct engine_sample *s, const char *command,
 
 static void on_scanned(struct redis_call *c, const redisReply *r);
 
+/* Asks for some more keys, or goes on to the next node. */
 static void sample_scan(struct engine_sample *s)
 {
 	struct redis_call *c = sample_call(s, on_scanned);
@@ -129,6 +135,8 @@ static void on_scanned(struct redis_call *c, const redisReply *r)
 
 /* ---- memory ------------------------------------------------------------ */
 
+/* A policy, used memory and the limit are in INFO's section "Memory", evicted
+ * keys in "Stats", all keys in "Keyspace" (Redis, INFO). */
 static void take_info(struct engine_sample_node *to, const redisReply *r)
 {
 	(void)redis_info_text(
@@ -169,6 +177,8 @@ static bool sample_ask_info(struct engine_sample *s, struct redis_node *n)
 	return false;
 }
 
+/* Goes on to the next node that can be asked; those that cannot are listed with
+ * the reason. */
 static void sample_next(struct engine_sample *s)
 {
 	struct redis_node *n;

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* SCAN on one master after another: a node of a cluster has its own keys. */
+/* SCAN on one master after another: a node of a cluster has its own keys
+ * (Redis, SCAN: a cursor that is 0 at the begin and at the end, and pages that
+ * may be empty). */
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,7 @@ struct redis_node *scan_next_node(struct engine_scan *s)
 	return s->node;
 }
 
+/* COUNT is how many keys the server looks at, not how many it returns. */
 bool scan_ask(struct engine_scan *s, struct redis_call *c, const char *pattern)
 {
 	const char *argv[] = {
@@ -27,7 +30,8 @@ bool scan_ask(struct engine_scan *s, struct redis_call *c, const char *pattern)
 	return redis_call_send(s->node, c, pattern ? 6 : 4, argv, NULL);
 }
 
-/* [CURSOR, [KEY…]] */
+/* Takes [CURSOR, [KEY…]]. A cursor is digits of 64 bits, and is sent back as it
+ * came. */
 const redisReply *scan_take(struct engine_scan *s, const redisReply *r)
 {
 	if (r->type != REDIS_REPLY_ARRAY || r->elements != 2 ||

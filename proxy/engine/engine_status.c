@@ -5,13 +5,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Seeds that are replicas are not missed while they are away. */
+/* Whether a node's state counts for that of the engine. Seeds that are replicas
+ * are not missed while they are away. */
 static bool matters(const struct engine *e, const struct redis_node *n)
 {
 	return n && (!e->slots || e->unserved == SLOTS || n->slots > 0);
 }
 
-/* As good as the best of those that matter. */
+/* The engine is as good as the best of the nodes that matter. */
 static enum engine_state best_state(const struct engine *e)
 {
 	static const enum engine_state order[] = {ENGINE_UP, ENGINE_FULL,
@@ -25,7 +26,7 @@ static enum engine_state best_state(const struct engine *e)
 	return ENGINE_DOWN;
 }
 
-/* Of the first that has one to tell. */
+/* The error of the first node that has one to tell. */
 static void find_error(const struct engine *e, char *error, size_t size)
 {
 	for (size_t i = 0; i < e->nnodes; i++) {
@@ -66,6 +67,7 @@ void engine_get_status(const struct engine *e, struct engine_status *st)
 	st->reconnects = e->shared.reconnects;
 }
 
+/* Counts nodes beyond `max`, too. */
 size_t engine_get_nodes(
     const struct engine *e, struct engine_node_status *nodes, size_t max)
 {

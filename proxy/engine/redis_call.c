@@ -11,6 +11,8 @@
 #include "base/uint.h"
 #include "engine/redis_private.h"
 
+/* MISSES_MAX deadlines in a row are let pass before there are pauses, which
+ * double. WATCH_US is how often silence is looked for. */
 enum {
 	/* The round trip is taken from less than this, the rate from more. */
 	SMALL_BYTES = 4 << 10,
@@ -21,6 +23,7 @@ enum {
 	WATCH_US = 200000,
 };
 
+/* Notes a command that was sent, or frees the call of one that was not. */
 static bool call_sent(
     struct redis_node *n, struct redis_call *c, bool sent, size_t bytes)
 {
@@ -68,6 +71,7 @@ static void smooth(uint64_t *srtt_us, uint64_t rtt_us)
 		*srtt_us = 1;
 }
 
+/* Learns a round trip of a small reply. */
 static void learn_rtt(struct redis_node *n, uint64_t rtt_us)
 {
 	smooth(&n->srtt_us, rtt_us);
@@ -76,6 +80,7 @@ static void learn_rtt(struct redis_node *n, uint64_t rtt_us)
 		n->srtt_best_us = n->srtt_us;
 }
 
+/* Learns how long a MiB takes, from a large reply without its round trip. */
 static void learn_rate(struct redis_node *n, uint64_t took_us, size_t bytes)
 {
 	struct redis_shared *all = n->all;
@@ -105,6 +110,7 @@ static void call_learn(struct redis_node *n, const struct redis_call *c,
 		    n, now_us - max_u64(since_us, n->answered_us), bytes);
 }
 
+/* The call is under way no longer. */
 static void call_remove(struct redis_node *n, struct redis_call *c)
 {
 	TAILQ_REMOVE(&n->calls, c, link);
@@ -113,6 +119,7 @@ static void call_remove(struct redis_node *n, struct redis_call *c)
 	n->given_up -= c->given_up;
 }
 
+/* An answer in time ends the pauses. */
 struct redis_call *redis_call_answered(
     struct redis_node *n, const redisReply *r)
 {
@@ -130,6 +137,7 @@ struct redis_call *redis_call_answered(
 	return c;
 }
 
+/* Those who hear of it may send nothing: the connection has ended. */
 void redis_call_drop_all(struct redis_node *n)
 {
 	struct redis_call *c;

@@ -50,6 +50,7 @@ enum {
 	SPARE_BYTES = 128 << 10,
 };
 
+/* One connection, from the first try to its end. */
 struct redis_conn {
 	redisAsyncContext *ac;            /* NULL: libhiredis has ended it */
 	const struct redis_conn_ops *ops; /* NULL: the owner has freed it */
@@ -244,6 +245,7 @@ static const char *conn_judge(const struct redis_conn *c)
 	return why;
 }
 
+/* Adds what this connection holds to what all hold together. */
 static void conn_count(struct redis_conn *c)
 {
 	size_t now = c->ops ? c->made + c->pending : 0;
@@ -254,6 +256,7 @@ static void conn_count(struct redis_conn *c)
 
 /* ---- its end ----------------------------------------------------------- */
 
+/* Frees it; libhiredis calls nothing of it any more. */
 static void conn_destroy(struct redis_conn *c)
 {
 	if (c->ac) {
@@ -279,6 +282,7 @@ void redis_conn_free(struct redis_conn *c)
 		conn_destroy(c);
 }
 
+/* libhiredis has ended the connection, or will. */
 static void conn_end(
     struct redis_conn *c, enum redis_conn_end end, const char *why)
 {
@@ -287,6 +291,7 @@ static void conn_end(
 		c->ops->on_end(c->ctx, end, why);
 }
 
+/* Called by libhiredis at its end, with the reason in `ac`. */
 static void conn_on_disconnect(const redisAsyncContext *ac, int status)
 {
 	struct redis_conn *c = ac->data;
@@ -307,6 +312,7 @@ static void conn_on_disconnect(const redisAsyncContext *ac, int status)
 
 /* ---- the connection ---------------------------------------------------- */
 
+/* Called by libhiredis when it is connected, or could not. */
 static void conn_on_connect(const redisAsyncContext *ac, int status)
 {
 	struct redis_conn *c = ac->data;
@@ -337,6 +343,8 @@ static void conn_on_reply(redisAsyncContext *ac, void *reply, void *privdata)
 	c->ops->on_reply(c->ctx, reply);
 }
 
+/* The hook behind each read(2): notes what has come, and has the loop judge
+ * it. */
 static void conn_add_read(void *events)
 {
 	const redisAsyncContext *ac = ((redisLibeventEvents *)events)->context;
@@ -373,6 +381,7 @@ static void conn_add_write(void *events)
 	event_active(c->check, EV_TIMEOUT, 0);
 }
 
+/* Writes all that was sent in this turn. */
 static void conn_flush(struct redis_conn *c)
 {
 	c->flush = false;
@@ -400,6 +409,8 @@ static bool conn_is_good(struct redis_conn *c)
 	return false;
 }
 
+/* Called by the loop after anything has come or was sent: the one place that
+ * may end or free the connection. */
 static void conn_on_check(evutil_socket_t fd, short what, void *arg)
 {
 	struct redis_conn *c = arg;
@@ -430,6 +441,7 @@ static void conn_on_check(evutil_socket_t fd, short what, void *arg)
 		conn_destroy(c);
 }
 
+/* The peer owes a reply to a command that was sent. */
 static bool conn_sent(struct redis_conn *c, int rc)
 {
 	c->owed += rc == REDIS_OK;
@@ -469,6 +481,8 @@ static redisAsyncContext *conn_dial(const struct sockaddr *to)
 	return redisAsyncConnect(host, dial_addr_port(to));
 }
 
+/* Sets libhiredis up: the reader that asks here, and the hooks. False without
+ * memory. */
 static bool conn_attach(struct redis_conn *c, struct event_base *base, bool tcp)
 {
 	redisAsyncContext *ac = c->ac;

@@ -23,12 +23,14 @@ struct event_base;
 struct redisReply;
 struct redis_conn;
 
+/* How a connection has ended. */
 enum redis_conn_end {
 	REDIS_CONN_CLOSED, /* The peer closed it, or the socket failed. */
 	REDIS_CONN_BAD,    /* The peer sent no reply, or none within bounds. */
 };
 
-/* Each of these may call redis_conn_free(). */
+/* Who hears of a connection. Each of these may call redis_conn_free(); none is
+ * called from within a function of this header. */
 struct redis_conn_ops {
 	void (*on_open)(void *ctx);
 	/* The answer to the oldest command came; it is gone after the call. */

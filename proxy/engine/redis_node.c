@@ -48,7 +48,8 @@ enum {
 
 static void node_connect(struct redis_node *n);
 
-/* Grows from try to try, and is between half of it and all. */
+/* Waits before the next try: longer from try to try, and between half of it and
+ * all, so that not all machines of a farm come back at the same moment. */
 static void node_wait(struct redis_node *n, uint64_t max_us)
 {
 	uint64_t us = (uint64_t)BACKOFF_MIN_US
@@ -73,6 +74,7 @@ enum engine_state redis_node_state(const struct redis_node *n)
 	return n->full ? ENGINE_FULL : ENGINE_UP;
 }
 
+/* A node that is ready may still have something to tell. */
 const char *redis_node_error(const struct redis_node *n)
 {
 	if (n->phase != NODE_READY)
@@ -96,6 +98,8 @@ const char *engine_state_name(enum engine_state state)
 	return names[state];
 }
 
+/* One line for each change, in the order of the changes; a node that comes and
+ * goes is rate limited. */
 void redis_node_note(struct redis_node *n)
 {
 	enum engine_state state = redis_node_state(n);
@@ -169,6 +173,7 @@ static void node_arm(struct redis_node *n, uint64_t us)
 	(void)evtimer_add(n->timer, &tv);
 }
 
+/* A node that refuses a PING refuses more. */
 static void on_ping(struct redis_call *c, const redisReply *r)
 {
 	if (r && r->type == REDIS_REPLY_ERROR)
@@ -275,6 +280,7 @@ void redis_node_judge(struct redis_node *n, const redisReply *r)
 	}
 }
 
+/* It is connected: the owner greets it, in a limited time. */
 static void node_on_open(void *ctx)
 {
 	struct redis_node *n = ctx;
@@ -285,6 +291,7 @@ static void node_on_open(void *ctx)
 	n->all->ops->on_greet(n);
 }
 
+/* Any answer ends a silence. */
 static void node_on_reply(void *ctx, const redisReply *r)
 {
 	struct redis_node *n = ctx;

@@ -107,6 +107,8 @@ enum redis_phase {
 	NODE_READY,
 };
 
+/* One server. It lives as long as its owner has it, whatever its connection
+ * does. */
 struct redis_node {
 	struct redis_shared *all;
 	char name[128]; /* HOST:PORT, or a path */
@@ -130,7 +132,8 @@ struct redis_node {
 	unsigned questions;       /* of them */
 	unsigned overdue;         /* of them: past their deadline */
 	unsigned given_up;        /* of them: cancelled */
-	bool watched;             /* the timer looks for silence */
+	/* The timer looks for silence. */
+	bool watched;
 	bool slow;
 	uint64_t slow_us;
 	unsigned misses; /* deadlines in a row */

@@ -9,6 +9,8 @@
 
 /* ---- errors ------------------------------------------------------------ */
 
+/* Errors by the beginning of their text, which Redis keeps from release to
+ * release; the first that fits counts. `why` is for status and log. */
 static const struct redis_fault_text {
 	const char *begin; /* of the error's text */
 	enum redis_fault kind;
@@ -104,7 +106,7 @@ uint64_t redis_info_number(const redisReply *r, const char *name)
 	return p ? strtoull(p, NULL, 10) : 0;
 }
 
-/* Lines "dbN:keys=K,…". */
+/* Sums up lines "dbN:keys=K,…" of the section "Keyspace". */
 uint64_t redis_info_keys(const redisReply *r)
 {
 	uint64_t keys = 0;

@@ -9,6 +9,7 @@
 
 #include <hiredis/hiredis.h>
 
+/* What an error asks for. */
 enum redis_fault {
 	FAULT_NONE,   /* of this one command */
 	FAULT_REFUSE, /* asking again is of no use */
@@ -18,15 +19,18 @@ enum redis_fault {
 	FAULT_MOVED,
 	FAULT_ASK,
 };
-/* Says what an error reply means; `*why` is a sentence, or NULL. */
+/* Says what an error reply means; `*why` is a sentence that says what to do, or
+ * NULL, and is constant. */
 enum redis_fault redis_fault_of(const redisReply *r, const char **why);
 
-/* The value of NAME, whose bytes that are not printable come as '?'; false and
- * "" where there is none. */
+/* The value of NAME in an answer to INFO, a string reply, whose bytes that are
+ * not printable come as '?'; cut to `size`. False and "" where there is
+ * none. */
 bool redis_info_text(
     const redisReply *r, const char *name, char *value, size_t size);
+/* The value as a number; 0 where there is none. */
 uint64_t redis_info_number(const redisReply *r, const char *name);
-/* The keys of all databases. */
+/* The keys of all databases of the server. */
 uint64_t redis_info_keys(const redisReply *r);
 
 #endif

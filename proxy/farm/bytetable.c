@@ -1,16 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Tables of short rows: see bytetable.h. */
+/* Tables of short rows: see bytetable.h. Reading trusts no byte of what came,
+ * since the engine may have given back anything that once was sealed. */
 #include "farm/bytetable.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* HEAD is the bytes before a row: how many it shares with the one before, and
+ * its length. FIRST_ROOM is what a table begins with. */
 enum {
 	HEAD = 2, /* bytes before a row */
 	FIRST_ROOM = 4096,
 };
 
+/* Makes room for so many bytes more; false without memory. The room doubles, so
+ * that rows are copied a few times at most. */
 static bool room(struct bytetable *t, size_t bytes)
 {
 	size_t cap = t->cap ? t->cap : FIRST_ROOM;

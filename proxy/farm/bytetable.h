@@ -11,6 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Bounds of the format. A row has at most 64 bytes, as NFSv3's handles do. */
 enum {
 	BYTETABLE_VERSION = 1,
 	BYTETABLE_ROW_MAX = 64,
@@ -19,10 +20,14 @@ enum {
 
 /* ---- a table that grows ------------------------------------------------ */
 
+/* A table that is being made. Zeros at first; whoever has it frees its
+ * bytes. */
 struct bytetable {
-	unsigned char *data; /* NULL at first; of whoever has it */
+	/* NULL at first; `len` bytes are used, of `cap`. */
+	unsigned char *data;
 	size_t len, cap;
 	size_t n;
+	/* The last row, which the next one is compared with. */
 	uint8_t last_len;
 	unsigned char last[BYTETABLE_ROW_MAX];
 };
@@ -35,18 +40,22 @@ void bytetable_clear(struct bytetable *t);
 
 /* ---- a table that came ------------------------------------------------- */
 
+/* A table that is being read, whose bytes are the caller's. */
 struct bytetable_view {
 	const unsigned char *data, *end;
-	size_t n; /* rows up to now */
+	/* Rows up to now. */
+	size_t n;
 	uint8_t len;
 	unsigned char row[BYTETABLE_ROW_MAX]; /* the row at hand */
 };
 
 /* 0, or -EBADMSG, -EPROTONOSUPPORT. The bytes must outlive the view. */
 int bytetable_open(struct bytetable_view *v, const void *data, size_t len);
-/* Goes to the next row, which is in `row` and `len`. False at the end, or where
- * the bytes make no sense: bytetable_bad() tells. */
+/* Goes to the next row, which is in `row` and `len` until the next call. False
+ * at the end, or where the bytes make no sense: bytetable_bad() tells. */
 bool bytetable_next(struct bytetable_view *v);
+/* Whether reading has ended before the end of the bytes. A table of too many
+ * rows is not bad. */
 bool bytetable_bad(const struct bytetable_view *v);
 
 #endif

@@ -57,9 +57,10 @@ struct namemap;
 struct node;
 struct predictor;
 
-/* Of the whole daemon. NULL and a sentence in `err` where the configuration
- * has a farm that cannot be begun, since its key file is missing, say: the
- * daemon goes on without one. `config` is copied. */
+/* Begins the farm of the whole daemon. NULL and a sentence in `err` where the
+ * configuration has a farm that cannot be begun, since its key file is missing,
+ * say: the daemon goes on without one. `config` is copied, `base` outlives the
+ * farm. All functions here are for the loop's thread, and none waits. */
 struct farm *farm_new(struct event_base *base, const struct config_farm *config,
     char *err, size_t errlen);
 /* Whether all that is to be published is in the engine, or that takes nothing;
@@ -68,23 +69,27 @@ struct farm *farm_new(struct event_base *base, const struct config_farm *config,
 bool farm_settle(struct farm *f);
 /* After all its servers. NULL is allowed. */
 void farm_free(struct farm *f);
+/* The farm's engine, which lives as long as the farm. */
 struct engine *farm_engine(struct farm *f);
 /* The keys of this farm begin with this. */
 const char *farm_prefix(const struct farm *f);
 /* As it was when the farm was begun. */
 const struct config_farm *farm_config(const struct farm *f);
 
+/* How the removal of all values does, or how the last one ended. */
 struct farm_flush_status {
 	bool busy;
 	uint64_t removed; /* by the last one, when it is over */
 	char error[160];  /* why not all were; "" */
 };
 
-/* Remove all that the farm has; false where one is under way, or nobody can be
- * asked. */
+/* Begins to remove all values of this farm from the engine; false where that is
+ * under way, or nobody can be asked. */
 bool farm_flush(struct farm *f);
 void farm_get_flush(const struct farm *f, struct farm_flush_status *st);
 
+/* What a server's part is made with. All that is pointed to, but for the
+ * address, outlives it. */
 struct farm_server_params {
 	struct farm *farm;
 	struct caches *caches;
@@ -96,12 +101,14 @@ struct farm_server_params {
 	uint16_t port; /* that is configured; 0: rpcbind is asked */
 };
 
-/* One server's part. NULL and errno without memory. */
+/* Makes one server's part. From here on what the caches learn is published.
+ * NULL and errno without memory. */
 struct farm_server *farm_server_new(const struct farm_server_params *p);
-/* NULL is allowed. */
+/* Ends it; claims of questions under way are dropped. NULL is allowed. */
 void farm_server_free(struct farm_server *s);
 
-/* Whose learned trees are shared, from here to farm_trees_end(). */
+/* Whose learned trees are shared, from farm_trees_begin() to farm_trees_end().
+ * All that is pointed to lives until then. */
 struct farm_trees_params {
 	struct predictor *predictor;
 	struct namemap *names; /* of absences, by observe_absent() */
@@ -109,7 +116,8 @@ struct farm_trees_params {
 	void (*on_merged)(void *ctx); /* the predictor knows more now */
 	void *ctx;
 };
-/* Without memory nothing of it is shared. */
+/* Begins to share what is learned. Without memory, or where `share` in the
+ * configuration leaves trees out, nothing of it is shared. */
 void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p);
 void farm_trees_end(struct farm_server *s);
 /* What was learned by now is no news to other machines. */
@@ -118,6 +126,7 @@ void farm_trees_know(struct farm_server *s);
  * if it was not yet. */
 void farm_trees_seen(struct farm_server *s, uint32_t uid);
 
+/* What a caller has to do after asking. */
 enum farm_answer {
 	FARM_NO,    /* the farm has nothing, or is of no use: ask the server */
 	FARM_ASKED, /* a claim in fetch's table covers the beginning */

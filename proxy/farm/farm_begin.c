@@ -29,7 +29,8 @@ static void config_copy_free(struct config_farm *c)
 	free(c);
 }
 
-/* NULL without memory. */
+/* A copy of what the farm needs of the configuration, since a reload frees
+ * that; NULL without memory. */
 static struct config_farm *config_copy(const struct config_farm *from)
 {
 	struct config_farm *c = calloc(1, sizeof(*c));
@@ -126,6 +127,7 @@ const struct config_farm *farm_config(const struct farm *f)
 
 /* ---- flush ------------------------------------------------------------- */
 
+/* The engine has removed all values, or given up. */
 static void on_flushed(void *ctx, uint64_t removed, const char *error)
 {
 	struct farm_flush_status *st = &((struct farm *)ctx)->flush;
@@ -151,6 +153,7 @@ void farm_get_flush(const struct farm *f, struct farm_flush_status *st)
 
 /* ---- a server's part --------------------------------------------------- */
 
+/* The caches have bytes of a file that the server gave, or the farm. */
 static void on_data(struct caches_hook *h, const struct caches_data *d)
 {
 	struct farm_server *s = (struct farm_server *)h;
@@ -160,12 +163,16 @@ static void on_data(struct caches_hook *h, const struct caches_data *d)
 		publish_data(s, d->node, d->offset, d->len);
 }
 
+/* The caches have a listing. */
 static void on_listing(
     struct caches_hook *h, struct node *dir, uint32_t cred, bool plus)
 {
 	publish_listing((struct farm_server *)h, dir, cred, plus);
 }
 
+/* Leaves a mark for other machines in the place of the values that the call
+ * will bring. It is called for each call to the server, so it looks first
+ * whether anybody else is there at all. */
 void farm_on_send(void *ctx, const struct upstream_request *req, uint32_t cred,
     uint64_t sent_us)
 {

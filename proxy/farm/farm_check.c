@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A check of the engine, by a value of its own and a sample of keys. */
+/* A check of the engine, for people: a value of its own is put, read back and
+ * removed, and a sample of keys is looked at. Each step is a question to the
+ * engine, and farm_check_step() goes on as answers come, so that nothing
+ * waits. */
 #include "farm/farm_check.h"
 
 #include <stdio.h>
@@ -26,6 +29,7 @@ enum {
 	NODES = 256, /* an engine has no more */
 };
 
+/* One check. */
 struct farm_check {
 	struct engine_ask ask; /* first, so that it leads here */
 	struct farm *farm;
@@ -48,6 +52,7 @@ struct farm_check {
 
 /* ---- a value of its own ------------------------------------------------ */
 
+/* Ends the trial, and removes the value if it may be there. */
 static void trial_end(struct farm_check *c, enum farm_trial trial)
 {
 	struct engine_key key = farm_engine_key(&c->key);
@@ -58,6 +63,8 @@ static void trial_end(struct farm_check *c, enum farm_trial trial)
 		engine_remove(c->farm->engine, &key);
 }
 
+/* Whether the value came back as it was put: sealed, under its key, and with
+ * the same bytes in it. */
 static bool is_same(
     const struct farm_check *c, const unsigned char *data, size_t len)
 {
@@ -68,6 +75,8 @@ static bool is_same(
 	       memcmp(plain, c->value, sizeof(plain)) == 0;
 }
 
+/* An answer came, or the time for it has passed. The least round trip of some
+ * counts, as the others may have met work of the loop. */
 static void on_value(struct engine_ask *a, const void *data, size_t len)
 {
 	struct farm_check *c = (struct farm_check *)a;
@@ -132,6 +141,8 @@ static void trial_step(struct farm_check *c, uint64_t now_us)
 
 /* ---- the keys ---------------------------------------------------------- */
 
+/* Notes the id of another farm, once; more than there is room for are left
+ * out. */
 static void note_other(struct farm_check *c, const char *id)
 {
 	for (size_t i = 0; i < c->nothers; i++)
@@ -141,8 +152,9 @@ static void note_other(struct farm_check *c, const char *id)
 		memcpy(c->others[c->nothers++], id, SEAL_ID_LEN);
 }
 
-/* "ff:ID:…", of the length that all names of a farm have. An id is of letters,
- * digits and two more signs, as base64url has it. */
+/* Whether a key is "ff:ID:…", of the length that all names of a farm have. An
+ * id is of letters, digits and two more signs, as base64url has it (RFC 4648
+ * section 5). */
 static bool is_of_a_farm(const char *key, size_t len)
 {
 	const char *id = key + 3;
@@ -159,6 +171,7 @@ static bool is_of_a_farm(const char *key, size_t len)
 	return true;
 }
 
+/* Counts a key of the sample by whose it is. Keys are any bytes. */
 static void on_key(void *ctx, size_t node, const char *key, size_t len)
 {
 	struct farm_check *c = ctx;

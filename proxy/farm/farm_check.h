@@ -16,7 +16,7 @@ struct farm_check;
 
 enum { FARM_CHECK_OTHERS_MAX = 16 };
 
-/* A value was put there, had back, and removed. */
+/* How the trial ended, in which a value is put, had back, and removed. */
 enum farm_trial {
 	FARM_TRIAL_GOOD,
 	FARM_TRIAL_NOT_ASKED,    /* nobody could be asked */
@@ -33,18 +33,20 @@ struct farm_check_keys {
 	uint64_t foreign; /* of no farm */
 };
 
-/* Begins. NULL without memory. */
+/* Begins a check at `now_us`. NULL without memory. */
 struct farm_check *farm_check_new(struct farm *f, uint64_t now_us);
-/* Before the farm. NULL is allowed. */
+/* Ends it; before the farm is freed. NULL is allowed. */
 void farm_check_free(struct farm_check *c);
 /* To be called again and again, a moment apart: true when it is over, which is
  * so after some seconds in any case. */
 bool farm_check_step(struct farm_check *c, uint64_t now_us);
 
+/* How the trial ended; valid when the check is over. */
 enum farm_trial farm_check_trial(const struct farm_check *c);
 /* Of the fastest of some; 0: there was no answer. */
 uint64_t farm_check_round_trip_us(const struct farm_check *c);
-/* Each node that was asked, and what its keys are. */
+/* Each node that was asked, and what its keys are: two arrays of as many
+ * elements, which live as long as the check. Returns how many. */
 size_t farm_check_nodes(const struct farm_check *c,
     const struct engine_sample_node **nodes,
     const struct farm_check_keys **keys);

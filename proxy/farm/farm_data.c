@@ -16,18 +16,23 @@
 /* Of one call; more are asked for behind them. */
 enum { CELLS_MAX = 32 };
 
+/* One cell of a file that is asked for. */
 struct data_cell {
 	struct farm_question q; /* the first */
 	struct data_ask *of;
 	uint64_t cell;
 };
 
+/* One call of farm_ask_data(): its cells, and the claim that others wait for.
+ * It frees itself when its last cell is over. */
 struct data_ask {
 	LIST_ENTRY(data_ask) link;
 	struct farm_server *server;
 	struct fetch_claim claim;
 	struct learn_shared shared;
-	uint64_t ahead_bytes; /* what counts in the server's */
+	/* The part of the server's ahead_bytes that is of this ask. */
+	uint64_t ahead_bytes;
+	/* Cells that are not over, of `n`. */
 	unsigned pending;
 	unsigned n;
 	struct data_cell cells[];
@@ -40,6 +45,7 @@ static void count_no_more(struct data_ask *a)
 	a->ahead_bytes = 0;
 }
 
+/* All cells are over: whoever waits for the claim looks into the caches now. */
 static void data_ask_end(struct data_ask *a)
 {
 	LIST_REMOVE(a, link);
@@ -145,6 +151,8 @@ static bool take(struct farm_question *q, const void *value, size_t len)
 	return got == need;
 }
 
+/* A cell waits for another machine, so its bytes are not on their way from the
+ * engine. */
 static void on_wait(struct farm_question *q)
 {
 	count_no_more(((struct data_cell *)q)->of);
@@ -241,6 +249,8 @@ static enum farm_answer begin(struct farm_server *s,
 	return FARM_ASKED;
 }
 
+/* Nobody is asked while the engine has had nothing for long; now and then one
+ * cell is, to notice when that changes. */
 static void probe(
     struct farm_server *s, const struct learn_shared *shared, uint64_t offset)
 {
@@ -285,6 +295,8 @@ enum farm_answer farm_ask_data(struct farm_server *s, const struct node *node,
 	return begin(s, &shared, &about, cells, n);
 }
 
+/* Marks each cell of a READ that was sent, unless the engine has it already.
+ * Only firm bytes will be published, so nobody is to wait for others. */
 void farm_data_sent(struct farm_server *s, const struct node *node,
     const READ3args *args, uint64_t sent_us)
 {
@@ -309,6 +321,7 @@ void farm_data_sent(struct farm_server *s, const struct node *node,
 	}
 }
 
+/* The server goes: nobody hears of what was asked. */
 void farm_data_free(struct farm_server *s)
 {
 	struct data_ask *a;

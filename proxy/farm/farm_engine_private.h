@@ -29,7 +29,7 @@ struct farm_key {
 	uint64_t tag; /* a hash of it */
 };
 
-/* Whether others work on the same server now. */
+/* Whether others work on the same server now, as the engine tells. */
 struct farm_others {
 	struct engine_ask ask; /* the first */
 	struct farm_server *server;
@@ -66,8 +66,11 @@ bool others_begin(struct farm *f);
 void others_forget(struct farm_server *s);
 /* Whether another machine has asked for something of the server lately. */
 bool others_are_there(struct farm_server *s, uint64_t now_us);
-/* Leave a mark in the value's place: this machine is fetching it. */
+/* Leaves a mark in the value's place: this machine is fetching it. It goes by
+ * itself after two seconds. */
 void others_mark(struct farm_server *s, const struct farm_key *key);
+/* Whether what came is a mark and no value; and whether it is this machine's
+ * own. */
 bool others_is_mark(const void *value, size_t len);
 bool others_is_own_mark(const struct farm *f, const void *mark);
 /* Whether it is worth to wait for what is marked. */
@@ -98,6 +101,7 @@ void probe_ask(
 
 /* ---- farm_publish.c ---------------------------------------------------- */
 
+/* Makes the queue of values that are to be published; NULL without memory. */
 struct farm_publish *publish_new(struct farm *f);
 void publish_free(struct farm_publish *p);
 /* How many wait to be published. */

@@ -9,6 +9,8 @@
 
 enum { KEPT_SLOTS = 32768 }; /* a power of two */
 
+/* What the engine has of one key. A new key takes the place of any other with
+ * its slot: then a value may be published twice, which only costs. */
 struct farm_kept {
 	uint64_t tag;
 	uint32_t len; /* of a value's pieces, in all */
@@ -30,6 +32,7 @@ void kept_end(struct farm *f)
 	free(f->kept);
 }
 
+/* The engine has so many bytes under the key now. */
 void kept_note(struct farm *f, const struct farm_key *key, uint32_t len)
 {
 	*slot_of(f, key->tag) = (struct farm_kept){.tag = key->tag, .len = len};

@@ -17,6 +17,7 @@
 /* How long a listing is taken to be before it has come. */
 enum { LISTING_EXPECT = 4096 };
 
+/* One call of farm_ask_listing(); it frees itself when it is over. */
 struct list_ask {
 	struct farm_question q; /* the first */
 	LIST_ENTRY(list_ask) link;
@@ -31,6 +32,8 @@ static const struct nfs_proc *list_proc(bool plus)
 	    plus ? NFSPROC3_READDIRPLUS : NFSPROC3_READDIR);
 }
 
+/* Finds the users and groups of a credential by its number here, which means
+ * nothing to other machines. False where it is not known any more. */
 static bool cred_by_id(
     const struct caches *c, uint32_t cred, struct cred_key *key)
 {
@@ -42,6 +45,7 @@ static bool cred_by_id(
 	return false;
 }
 
+/* The key of a listing; false without its credential. */
 static bool list_key(struct farm_server *s, const nfs3_fh *fh,
     const struct data_version *v, uint32_t cred, bool plus,
     struct farm_key *key)
@@ -84,6 +88,7 @@ static union nfs_args list_args(const nfs3_fh *fh, bool plus)
 	return args;
 }
 
+/* A listing came: decodes and checks it as a server's reply, and learns it. */
 static bool take(struct farm_question *q, const void *value, size_t len)
 {
 	struct list_ask *a = (struct list_ask *)q;
@@ -136,6 +141,7 @@ static struct list_ask *list_ask_new(
 	return NULL;
 }
 
+/* As in farm_data.c. */
 static void probe(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {
@@ -182,6 +188,7 @@ enum farm_answer farm_ask_listing(struct farm_server *s, const struct node *dir,
 	return FARM_ASKED;
 }
 
+/* Marks a listing that was asked of the server and will be published. */
 void farm_list_sent(struct farm_server *s, const struct node *dir,
     uint32_t cred, bool plus, uint64_t sent_us)
 {

@@ -14,7 +14,7 @@
 /* The forms of values: values of another form have other keys. */
 enum { DATA_VERSION = 1, TREES_VERSION = 1 };
 
-/* A key is made from this. */
+/* All that a key depends on, one after the other; it is hashed, never kept. */
 struct key_text {
 	unsigned char data[1024];
 	size_t len;
@@ -35,6 +35,8 @@ uint64_t farm_get_number(const unsigned char *from)
 	return n;
 }
 
+/* Adds bytes, or as many as there is room for; all parts have bounds below
+ * it. */
 static void add(struct key_text *t, const void *data, size_t len)
 {
 	if (len > sizeof(t->data) - t->len)
@@ -58,6 +60,8 @@ static void add_bytes(struct key_text *t, const void *data, size_t len)
 	add(t, data, len);
 }
 
+/* Adds what all values of an object depend on: its server, its handle and its
+ * version. */
 static void begin(struct key_text *t, const struct farm_server *s,
     const nfs3_fh *fh, const struct data_version *v)
 {
@@ -71,6 +75,7 @@ static void begin(struct key_text *t, const struct farm_server *s,
 	add_number(t, (uint64_t)v->ctime_s << 32 | v->ctime_ns);
 }
 
+/* Makes the key of what was added. */
 static void end(const struct key_text *t, const struct farm_server *s,
     char kind, struct farm_key *key)
 {
@@ -78,6 +83,8 @@ static void end(const struct key_text *t, const struct farm_server *s,
 	key->tag = XXH3_64bits(key->name, SEAL_NAME_LEN);
 }
 
+/* Cells are CELL_BYTES long, but for the first two, of which one is short and
+ * the other shorter by that. */
 uint64_t cell_at(uint64_t offset)
 {
 	return offset < CELL_FIRST ? 0 : 1 + offset / CELL_BYTES;

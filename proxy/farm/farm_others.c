@@ -45,7 +45,8 @@ static const char mark_magic[MARK_MAGIC_BYTES] = "fetching";
 
 /* ---- who is there ------------------------------------------------------ */
 
-/* Each machine reads who asked last, then writes its own number there. */
+/* The answer to who asked last: each machine reads that, then writes its own
+ * number there, so that the next one sees it. */
 static void on_other(struct engine_ask *ask, const void *data, size_t len)
 {
 	struct farm_others *o = (struct farm_others *)ask;
@@ -59,6 +60,7 @@ static void on_other(struct engine_ask *ask, const void *data, size_t len)
 	(void)engine_put(f->engine, &key, me, sizeof(me), STAYS_S);
 }
 
+/* Asks the engine once; the first time, for a server, it makes the key. */
 static void look_for_others(struct farm_server *s, uint64_t now_us)
 {
 	struct farm_others *o = &s->others;
@@ -74,6 +76,7 @@ static void look_for_others(struct farm_server *s, uint64_t now_us)
 	(void)engine_get(s->p.farm->engine, &key, DEADLINE_US, &o->ask);
 }
 
+/* Asks the engine now and then, and answers by what it said last. */
 bool others_are_there(struct farm_server *s, uint64_t now_us)
 {
 	struct farm_others *o = &s->others;
@@ -85,6 +88,7 @@ bool others_are_there(struct farm_server *s, uint64_t now_us)
 	return there;
 }
 
+/* Draws the number of this machine, which marks have in them. */
 bool others_begin(struct farm *f)
 {
 	return getrandom(&f->id, sizeof(f->id), 0) == (ssize_t)sizeof(f->id);
@@ -130,6 +134,8 @@ uint64_t others_server_us(const struct farm_server *s)
 	return us > 0 ? us : SERVER_US;
 }
 
+/* The other machine's call was sent before its mark was seen, so its reply is
+ * there within some round trips. */
 uint64_t others_wait_us(const struct farm_server *s)
 {
 	return WAIT_TIMES * others_server_us(s) + PUBLISHED_US;

@@ -48,17 +48,25 @@ enum {
 	PAGE_BYTES = 4096,
 };
 
+/* A cell of a file, or a listing, that is to be published. It has the handle,
+ * not the node, which may go meanwhile. */
 struct publish_item {
 	TAILQ_ENTRY(publish_item) link;
 	LIST_ENTRY(publish_item) hash_link;
 	struct farm_server *server;
 	struct data_version version;
+	/* When its first bytes came. */
 	uint64_t since_us;
 	uint64_t cell;
-	uint64_t bytes; /* of it that the server said */
-	uint32_t cred;  /* of a listing; 0: it is data */
+	/* Bytes of the cell that the server said; more than once counted
+	 * twice. */
+	uint64_t bytes;
+	/* The credential of a listing; 0: it is data. */
+	uint32_t cred;
 	bool plus;
-	bool ready; /* nothing more of it is to come */
+	/* Nothing more of it is to come. */
+	bool ready;
+	/* How often the engine did not take it. */
 	uint8_t tries;
 	uint8_t fh_len;
 	char fh[NFS3_FHSIZE_MAX];
@@ -67,18 +75,23 @@ struct publish_item {
 TAILQ_HEAD(publish_items, publish_item);
 LIST_HEAD(publish_bucket, publish_item);
 
+/* The queue of all servers. */
 struct farm_publish {
 	struct farm *farm;
 	struct event *ev;
 	struct publish_items ready; /* complete; the oldest comes first */
 	struct publish_items
 	    items; /* more of them may come; the oldest is first */
+	/* Items to be used again, so that a busy job has no allocation for
+	 * each. */
 	struct publish_items spare;
 	struct publish_bucket buckets[BUCKETS];
 	unsigned n;
 	/* The last one; and the first behind which no pause was. */
 	uint64_t came_us, began_us;
-	uint64_t tokens; /* bytes that may go out now */
+	/* Bytes that may go out now, by publish_cap. */
+	uint64_t tokens;
+	/* When tokens were added last. */
 	uint64_t filled_us;
 };
 
@@ -122,12 +135,14 @@ void publish_free(struct farm_publish *p)
 	free(p);
 }
 
+/* The queue that the item waits in. */
 static struct publish_items *queue_of(
     struct farm_publish *p, const struct publish_item *it)
 {
 	return it->ready ? &p->ready : &p->items;
 }
 
+/* The item waits no longer, for whichever reason. */
 static void item_drop(struct farm_publish *p, struct publish_item *it)
 {
 	TAILQ_REMOVE(queue_of(p, it), it, link);
@@ -183,6 +198,8 @@ static struct publish_item *item_find(struct farm_server *s,
 	return NULL;
 }
 
+/* An item of a cell or a listing that waits now; NULL where there are too many,
+ * or without memory. */
 static struct publish_item *item_new(struct farm_server *s,
     const struct node *node, const struct data_version *v, uint64_t cell)
 {
@@ -405,6 +422,7 @@ static bool publish_one(
 	return true;
 }
 
+/* Adds the tokens that have come since the last time, a second's at most. */
 static void fill(struct farm_publish *p, uint64_t now_us)
 {
 	uint64_t cap = p->farm->config->publish_cap;
@@ -454,6 +472,7 @@ static struct publish_item *next_item(struct farm_publish *p, uint64_t now_us)
 	return it && is_due(p, it, now_us) ? it : NULL;
 }
 
+/* Publishes what is due, within the bounds of a turn. */
 static void on_timer(evutil_socket_t fd, short what, void *arg)
 {
 	struct farm_publish *p = arg;

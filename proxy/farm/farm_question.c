@@ -30,6 +30,8 @@ enum {
 
 /* ---- its end ----------------------------------------------------------- */
 
+/* The question is over: notes what that says of the engine and of other
+ * machines, and tells whoever asked. */
 static void question_end(struct farm_question *q, bool found)
 {
 	struct farm_server *s = q->server;
@@ -46,6 +48,7 @@ static void question_end(struct farm_question *q, bool found)
 	q->on_end(q);
 }
 
+/* The question waits for no other machine any more. */
 static void wait_remove(struct farm *f, struct farm_question *q)
 {
 	TAILQ_REMOVE(&f->waits, q, link);
@@ -63,6 +66,8 @@ void question_drop(struct farm_question *q)
 
 /* ---- waiting ----------------------------------------------------------- */
 
+/* Has the marks looked at again, after a part of the time that the server
+ * needs. */
 static void look_soon(struct farm_server *s)
 {
 	struct farm *f = s->p.farm;
@@ -89,6 +94,7 @@ static bool may_wait(struct farm_question *q)
 	return true;
 }
 
+/* The question waits for the machine that has left the mark. */
 static void question_wait(struct farm_question *q)
 {
 	struct farm *f = q->server->p.farm;
@@ -103,6 +109,8 @@ static void question_wait(struct farm_question *q)
 
 /* ---- asking ------------------------------------------------------------ */
 
+/* The engine has answered, or its time is over (NULL). Our own mark tells of a
+ * fetch of ours, so there is nobody to wait for. */
 static void on_value(struct engine_ask *ask, const void *data, size_t len)
 {
 	struct farm_question *q = (struct farm_question *)ask;
@@ -148,6 +156,7 @@ static void on_look(evutil_socket_t fd, short what, void *arg)
 
 /* ---- probes ------------------------------------------------------------ */
 
+/* A probe has found a value, so the engine is worth asking again. */
 static bool take_probe(struct farm_question *q, const void *value, size_t len)
 {
 	size_t max = q->kind == FARM_DATA ? DATA_VALUE_MAX : LISTING_BYTES_MAX;

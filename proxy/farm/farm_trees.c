@@ -40,6 +40,7 @@ enum {
 	PART_ROWS = 512,
 };
 
+/* The states of the drawing above. */
 enum trees_state {
 	IDLE,
 	ASKS,
@@ -52,6 +53,7 @@ enum trees_state {
 	SEALS
 };
 
+/* What is shared of one user. */
 struct trees_user {
 	struct engine_ask ask;
 	LIST_ENTRY(trees_user) link;
@@ -60,18 +62,23 @@ struct trees_user {
 	struct farm_key key;
 	uint32_t uid;
 	enum trees_state state;
-	bool waits;    /* for others, who are at work */
-	bool publish;  /* behind the merge */
-	bool taken;    /* it was taken over once, or is not there */
+	/* Waits for another user, as one is at work at a time. */
+	bool waits;
+	/* After the merge, what is known here then is to be published. */
+	bool publish;
+	/* It was taken over once, or nothing is there. */
+	bool taken;
 	uint64_t hash; /* of what was published or taken over last */
 	/* A value's handles and names that are still to be taken over. */
 	bool handles, names;
-	size_t at; /* of keys */
+	/* The next key of the snapshot whose handle or name is added. */
+	size_t at;
 	struct trees_job *job;
 	struct predictor_merge *merge;
 	struct predictor_snapshot *snapshot;
 };
 
+/* What is shared of one server's users. */
 struct farm_trees {
 	struct farm_server *server;
 	struct farm_trees_params p;
@@ -80,8 +87,9 @@ struct farm_trees {
 	unsigned nusers, nbusy;    /* busy ones are not idle */
 	uint64_t events;           /* of the predictor, at the last tick */
 	uint64_t published_events; /* when a value was published last */
-	unsigned quiet, busy;      /* ticks */
-	struct linkest_kept link;  /* as a value said; zeros: none did */
+	/* Ticks in a row without anything learned, and since something was. */
+	unsigned quiet, busy;
+	struct linkest_kept link; /* as a value said; zeros: none did */
 };
 
 /* ---- threads ----------------------------------------------------------- */
@@ -90,6 +98,7 @@ static void open_done(struct iopool_job *job);
 static void pack_done(struct iopool_job *job);
 static void seal_done(struct iopool_job *job);
 
+/* A job for the user's next step in a thread; NULL without memory. */
 static struct trees_job *job_new(struct trees_user *u)
 {
 	struct trees_job *j = calloc(1, sizeof(*j));
@@ -137,6 +146,7 @@ static void begin_next(struct farm_trees *t)
 			begin(u, u->publish);
 }
 
+/* Gives up whatever the user is at; jobs in threads go on by themselves. */
 static void clear(struct trees_user *u)
 {
 	predictor_merge_free(u->merge);
@@ -177,6 +187,7 @@ static void go_on_to_gather(struct trees_user *u)
 	soon(u);
 }
 
+/* A value came, or there is none; it is copied for the thread. */
 static void on_value(struct engine_ask *ask, const void *data, size_t len)
 {
 	struct trees_user *u = (struct trees_user *)ask;
@@ -210,6 +221,7 @@ static void begin_link(struct farm_trees *t, const struct linkest_kept *kept)
 		linkest_begin(le, kept);
 }
 
+/* A thread has opened the value. */
 static void open_done(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
@@ -286,6 +298,7 @@ static void step_gather(struct trees_user *u)
 	submit(u, PACKS, trees_job_pack, pack_done);
 }
 
+/* A thread has packed the snapshot. */
 static void pack_done(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
@@ -342,6 +355,8 @@ static void step_add(struct trees_user *u)
 	}
 }
 
+/* A thread has sealed the value: it is put, unless it is what the engine
+ * has. */
 static void seal_done(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
@@ -399,6 +414,7 @@ static void begin(struct trees_user *u, bool publish)
 	t->nbusy++;
 }
 
+/* A thread that works for the user keeps its job, and frees it at the end. */
 static void user_free(struct trees_user *u)
 {
 	if (u->state == ASKS)
@@ -416,6 +432,7 @@ static void user_free(struct trees_user *u)
 
 /* ---- all of them ------------------------------------------------------- */
 
+/* Accesses that the predictor has observed. */
 static uint64_t events(const struct farm_trees *t)
 {
 	struct predictor_stats st;
@@ -424,6 +441,8 @@ static uint64_t events(const struct farm_trees *t)
 	return st.events;
 }
 
+/* Whether what was learned is to be published at this tick: after a pause of
+ * the users, or after two minutes without one. */
 static bool is_due(struct farm_trees *t)
 {
 	uint64_t now = events(t);
@@ -438,6 +457,8 @@ static bool is_due(struct farm_trees *t)
 	return t->quiet >= QUIET_TICKS || t->busy >= BUSY_TICKS;
 }
 
+/* Called every TICK_US. Also asks again for users whose trees could not be
+ * asked for when they were seen. */
 static void on_tick(evutil_socket_t fd, short what, void *arg)
 {
 	struct farm_trees *t = arg;

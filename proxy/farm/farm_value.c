@@ -57,12 +57,15 @@ bool farm_pays(
 
 /* ---- what the engine lacked -------------------------------------------- */
 
+/* While others are there, a value may come at any time. */
 bool farm_is_barren(struct farm_server *s, enum farm_kind kind)
 {
 	return !others_are_there(s, clock_now_us()) &&
 	       s->barren[kind].misses >= BARREN_MISSES;
 }
 
+/* The table has one entry a slot, so an absence may be forgotten early; then
+ * the engine is asked in vain. */
 bool farm_is_absent(
     struct farm_server *s, const struct farm_key *key, uint64_t now_us)
 {
@@ -95,6 +98,7 @@ void farm_note_absent(struct farm_server *s, enum farm_kind kind,
 
 /* ---- values ------------------------------------------------------------ */
 
+/* Two lengths are checked: that of the kind, and that of the buffer. */
 size_t farm_open(struct farm_server *s, const struct farm_key *key,
     const void *value, size_t len, size_t max)
 {

@@ -32,6 +32,7 @@ _Static_assert(SEAL_KEY_FILE_BYTES == crypto_kdf_KEYBYTES, "the key of all");
 _Static_assert(
     sodium_base64_ENCODED_LEN(NAME_HASH_BYTES, BASE64) == 32 + 1, "no padding");
 
+/* The keys of one farm, derived from that of its file. */
 struct seal {
 	unsigned char value_key[VALUE_KEY_BYTES];
 	unsigned char name_key[NAME_KEY_BYTES];
@@ -54,6 +55,8 @@ static void derive(unsigned char *out, size_t len, const char *context,
 	assert(rc == 0); /* only lengths can be wrong */
 }
 
+/* The id shows which farm a value is of. It is derived as the keys are, so it
+ * says nothing of them. */
 static void set_prefix(
     struct seal *s, const unsigned char key[SEAL_KEY_FILE_BYTES])
 {
@@ -166,6 +169,7 @@ __attribute__((format(printf, 2, 3))) static bool complain(
 	return false;
 }
 
+/* A descriptor, or -1 after a complaint that says what to do. */
 static int open_key(const struct seal_complaint *c)
 {
 	/* Does not wait for whoever writes into a FIFO. */
@@ -185,6 +189,7 @@ static int open_key(const struct seal_complaint *c)
 	return -1;
 }
 
+/* A key that others have read is none. */
 static bool check_file(const struct seal_complaint *c, int fd)
 {
 	struct stat st;
@@ -236,6 +241,8 @@ static bool from_hex(
 	       (len == 2 && memcmp(end, "\r\n", 2) == 0);
 }
 
+/* The file has the bytes of the key, or its digits; complains of anything else.
+ * The buffer is overwritten at the end. */
 static bool read_key(const struct seal_complaint *c, int fd,
     unsigned char key[SEAL_KEY_FILE_BYTES])
 {
@@ -320,6 +327,7 @@ static bool write_key(int fd)
 	return good;
 }
 
+/* A file that could not be written whole is removed again. */
 int seal_make_file(const char *path)
 {
 	int fd, rc;

@@ -25,8 +25,8 @@ enum {
 	SEAL_NAME_LEN = 3 + SEAL_ID_LEN + 1 + 1 + 1 + 32,
 };
 
-/* From the contents of a key file. NULL and errno: EINVAL where all bytes are
- * equal or libsodium does not start, ENOMEM. */
+/* Derives all keys from the contents of a key file. NULL and errno: EINVAL
+ * where all bytes are equal or libsodium does not start, ENOMEM. */
 struct seal *seal_new(const unsigned char key[SEAL_KEY_FILE_BYTES]);
 /* The same from a file: 32 bytes, or 64 hexadecimal digits and an end of line;
  * not to be read by others than its owner and group. NULL and a sentence in
@@ -35,7 +35,8 @@ struct seal *seal_load(const char *path, char *err, size_t errlen);
 /* Overwrites the keys. NULL is allowed. */
 void seal_free(struct seal *s);
 
-/* Make a new key file, mode 0600, which must not be there. 0 or -errno. */
+/* Makes a new key file, mode 0600, which must not be there. 0 or -errno:
+ * -EEXIST where it is. */
 int seal_make_file(const char *path);
 
 /* All keys of this farm have this in front: "ff:ID:", where ID is the same for
@@ -49,11 +50,13 @@ const char *seal_prefix(const struct seal *s);
 void seal_name(const struct seal *s, char kind, const void *what, size_t len,
     char name[SEAL_NAME_LEN + 1]);
 
-/* Seal `len` bytes under `name` into `to`, of len + SEAL_EXTRA bytes. */
+/* Seals `len` bytes under `name` into `to`, of len + SEAL_EXTRA bytes. `to` and
+ * `data` do not overlap. */
 void seal_close(const struct seal *s, const char *name, const void *data,
     size_t len, unsigned char *to);
-/* Open it into `to`, of len - SEAL_EXTRA bytes; false where it was not sealed
- * with this key under this name, or was changed. */
+/* Opens `len` sealed bytes into `to`, of len - SEAL_EXTRA bytes; false where
+ * they were not sealed with this key under this name, or were changed. Nothing
+ * is to be read of `to` then. */
 bool seal_open(const struct seal *s, const char *name,
     const unsigned char *sealed, size_t len, void *to);
 

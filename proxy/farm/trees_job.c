@@ -63,6 +63,7 @@ static bool open_parts(struct trees_job *j)
 	return j->merge != NULL;
 }
 
+/* Whatever fails leaves `merge` NULL, which the loop counts as a bad value. */
 void trees_job_open(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;
@@ -85,6 +86,7 @@ void trees_job_pack(struct iopool_job *job)
 	j->trees = predictor_snapshot_pack(j->snapshot, &j->trees_len);
 }
 
+/* Copies a part; the place behind it. */
 static unsigned char *put_part(unsigned char *to, const void *data, size_t len)
 {
 	if (len > 0)
@@ -92,6 +94,7 @@ static unsigned char *put_part(unsigned char *to, const void *data, size_t len)
 	return to + len;
 }
 
+/* A value that is too long for the engine is not sealed. */
 void trees_job_seal(struct iopool_job *job)
 {
 	struct trees_job *j = (struct trees_job *)job;

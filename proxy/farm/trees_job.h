@@ -20,7 +20,9 @@ struct predictor_merge;
 struct predictor_snapshot;
 struct trees_user;
 
-/* Whoever makes one sets the first five members; the others begin as zeros. */
+/* One step in a thread. It belongs to the thread from iopool_submit() until
+ * `done` is called on the loop. Whoever makes one sets the first five members;
+ * the others begin as zeros. */
 struct trees_job {
 	struct iopool_job job;
 	struct trees_user *user; /* NULL: gone; then whoever has it frees it */
@@ -49,6 +51,7 @@ struct trees_job {
 void trees_job_open(struct iopool_job *job);
 void trees_job_pack(struct iopool_job *job);
 void trees_job_seal(struct iopool_job *job);
+/* Frees the job with all that it has. */
 void trees_job_free(struct trees_job *j);
 
 #endif

@@ -28,6 +28,8 @@ bool trees_add_handles(
 	return true;
 }
 
+/* Nodes are made only as long as the caches have room to spare: what is cached
+ * is worth more than what may be asked for. */
 bool trees_take_handles(struct bytetable_view *v, struct caches *c, size_t max)
 {
 	size_t most = c->memory_bytes - c->memory_bytes / 4;
