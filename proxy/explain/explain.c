@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Along a path through the caches, and what they would answer at its end. */
+/* Goes along a path through the caches, and tells what they would answer at its
+ * end. It is for `forefetch explain`, and may say nothing that the server has
+ * not let the user see: where access is not known, the answer is
+ * EXPLAIN_HIDDEN, whatever is cached behind it. */
 #include "explain/explain.h"
 
 #include <string.h>
@@ -19,6 +22,8 @@ struct question {
 	struct explain *out;
 };
 
+/* Microseconds since a call was sent; UINT64_MAX where none is known. Times in
+ * the caches have 48 bits. */
 static uint64_t age(const struct question *q, uint64_t sent_us)
 {
 	uint64_t now_us = TIME48(q->who.now_us);
@@ -60,7 +65,9 @@ static struct node *look_at_name(
 	return w->named.child;
 }
 
-/* Leaves in `k` what is known of the object, or of the last directory. */
+/* Follows the path as far as names are known. Leaves in `k` what is known of
+ * the object, or of the last directory; NULL where the object is not
+ * reached. */
 static struct node *walk(
     struct question *q, struct known *k, const char *path, uint64_t *key)
 {
@@ -82,6 +89,7 @@ static struct node *walk(
 
 /* ---- what is known of it ---------------------------------------------- */
 
+/* The server's own answers to ACCESS, and how old they are. */
 static void tell_rights(const struct question *q, const struct known *k)
 {
 	const struct grant *g = k->grant;
@@ -95,6 +103,7 @@ static void tell_rights(const struct question *q, const struct known *k)
 	q->out->rights_fresh = contract_granted(&k->contract, g->access_us);
 }
 
+/* The listing that this credential was given, with attributes or without. */
 static void tell_listing(const struct question *q, const struct known *k)
 {
 	struct listcache *lists = k->caches->lists;
@@ -125,6 +134,7 @@ static void tell_data(const struct question *q, const struct known *k)
 		    &version, contract_data_valid(&k->contract), EXTENTS_MAX);
 }
 
+/* Attributes, and what goes with the type of the object. */
 static void tell_object(struct question *q, const struct known *k)
 {
 	struct explain *out = q->out;
@@ -148,6 +158,8 @@ static void tell_object(struct question *q, const struct known *k)
 		tell_data(q, k);
 }
 
+/* A name that is absent has a key of its own, under which its prediction is
+ * found. */
 void explain(struct caches *c, struct prefetch *pf, const struct user *user,
     const char *export, const char *path, uint64_t now_us, struct explain *out)
 {

@@ -14,6 +14,7 @@
 struct caches;
 struct user;
 
+/* How far the path was followed. */
 enum explain_found {
 	EXPLAIN_OBJECT,
 	EXPLAIN_ABSENT,  /* it is known that there is no such name */
@@ -22,9 +23,9 @@ enum explain_found {
 	EXPLAIN_UNMOUNTED, /* nobody has mounted the export */
 };
 
-/* Ages count from the sending of the call that brought it; UINT64_MAX: there
- * was none since the daemon started. `…_fresh`: a client would be answered from
- * it now, without the server. */
+/* What is known of a path. Ages count in microseconds from the sending of the
+ * call that brought it; UINT64_MAX: there was none since the daemon started.
+ * `…_fresh`: a client would be answered from it now, without the server. */
 struct explain {
 	enum explain_found found;
 	const char *consistency; /* static */
@@ -50,7 +51,10 @@ struct explain {
 	struct prefetch_told told;
 };
 
-/* `path` lies below the export, as for warm_begin(). */
+/* Fills in `out` for the path below the export `export`, with the rights of
+ * `user`; root is told everything. `path` is as for warm_begin(). Takes some
+ * microseconds for each part of the path, and more for a file in very many
+ * parts. */
 void explain(struct caches *c, struct prefetch *pf, const struct user *user,
     const char *export, const char *path, uint64_t now_us, struct explain *out);
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* From the table of mounts to what is counted for their file systems. */
+/* From the table of mounts to what is counted for their file systems. Clients
+ * mount paths, and the caches count by file systems, of which several paths may
+ * be. */
 #include "explain/mountuse.h"
 
 #include <stdbool.h>
@@ -8,7 +10,8 @@
 #include "cache/caches.h"
 #include "nfsproto/nfs_proc.h"
 
-/* Of the table; each is compared with those before it. */
+/* Entries of the table that are looked at; each is compared with those before
+ * it. */
 enum { LOOKED_MAX = 64 };
 
 /* The file system that the answer to a MNT leads to; NULL: not known. */
@@ -45,6 +48,8 @@ static bool seen_before(
 	return false;
 }
 
+/* The row of the file system, made where it is missing; NULL: there are
+ * enough. */
 static struct mountuse *row_of(
     struct mountuse *rows, size_t *n, const struct fsys *fs)
 {

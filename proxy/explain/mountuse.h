@@ -22,7 +22,8 @@ struct mountuse {
 	uint64_t bytes;   /* of replies to clients */
 };
 
-/* Those of which the file system is known. */
+/* Fills in a row for each file system that is mounted and known; returns how
+ * many. */
 size_t mountuse_list(struct caches *c, struct mountuse rows[MOUNTUSE_MAX]);
 
 #endif

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * A name leads to its object, not the other way. So the objects are looked up
- * first; then each name is compared with them by a number, which needs nothing
- * of its object's.
- */
+/* Finds names of objects. In the cache of names a name leads to its object, not
+ * the other way. So the objects are looked up first; then each name in the
+ * cache is compared with them by the number of its node, which needs nothing of
+ * the node itself. */
 #include "explain/objnames.h"
 
 #include <errno.h>
@@ -14,6 +13,7 @@
 #include "hashing/hash_key.h"
 #include "nfsproto/nfs3_object.h"
 
+/* An object, and what was found of it. */
 struct objname {
 	uint64_t object;
 	slab_ref node; /* 0: not cached */
@@ -21,6 +21,8 @@ struct objname {
 	char *name;
 };
 
+/* A search. Nodes may be freed between two steps, so it holds numbers of them,
+ * no pointers. */
 struct objnames {
 	struct objname *list;
 	/* Open addressing, index + 1: by object, and by node. */
@@ -33,6 +35,7 @@ struct objnames {
 	bool begun;
 };
 
+/* One step of a search. */
 struct search {
 	struct caches *c;
 	struct objnames *on;
@@ -73,7 +76,7 @@ void objnames_free(struct objnames *on)
 	free(on);
 }
 
-/* Where it is, or belongs. */
+/* The place of an object in its table, or the free one where it belongs. */
 static uint32_t *by_object(const struct objnames *on, uint64_t object)
 {
 	size_t at = hash_number(object) & on->mask;
@@ -84,6 +87,7 @@ static uint32_t *by_object(const struct objnames *on, uint64_t object)
 	return &on->objects[at];
 }
 
+/* The same by the number of a node. */
 static uint32_t *by_node(const struct objnames *on, slab_ref node)
 {
 	size_t at = hash_number(node) & on->mask;
@@ -145,6 +149,7 @@ uint64_t objnames_dir(const struct objnames *on, uint64_t object)
 
 /* ---- the walk --------------------------------------------------------- */
 
+/* Whether the user may know names in the name's directory. */
 static bool may_search(const struct search *s, const struct dentry *d)
 {
 	const struct node *dir = attrcache_node(s->c->attr, d->dir);
@@ -156,6 +161,7 @@ static bool may_search(const struct search *s, const struct dentry *d)
 	return known_given(s->c, dir, g, ACCESS3_LOOKUP, s->now_us);
 }
 
+/* Called for each name of a bucket. */
 static void on_name(void *arg, const struct dentry *d)
 {
 	struct search *s = arg;
@@ -174,6 +180,7 @@ static void on_name(void *arg, const struct dentry *d)
 	x->dir = dir ? node_key(dir) : 0;
 }
 
+/* Finds the node of an object, if it is cached. */
 static void resolve(struct search *s, struct objname *x)
 {
 	struct node *node = attrcache_by_key(s->c->attr, x->object);
@@ -187,6 +194,8 @@ static void resolve(struct search *s, struct objname *x)
 		*at = (uint32_t)(x - s->on->list) + 1;
 }
 
+/* Ends early where the caches were emptied: the nodes that these numbers stood
+ * for are gone, and so are the names. */
 bool objnames_step(struct objnames *on, struct caches *c,
     const struct user *user, uint64_t now_us, size_t steps)
 {

@@ -19,13 +19,15 @@ struct user;
 struct objnames *objnames_new(size_t max);
 void objnames_free(struct objnames *on); /* NULL is allowed */
 
-/* Name this object, too. Objects beyond `max` stay without a name. */
+/* Adds an object whose name is wanted; once is enough. Objects beyond `max`
+ * stay without a name. */
 void objnames_add(struct objnames *on, uint64_t object);
 /* Number `i` of those that were added, each once; false behind the last. */
 bool objnames_at(const struct objnames *on, size_t i, uint64_t *object);
-/* The name is copied; NULL: not known. */
+/* Sets the name of an object that was added; it is copied. */
 void objnames_set(
     struct objnames *on, uint64_t object, const char *name, size_t len);
+/* The name of an object, which is the search's; NULL: it is not known. */
 const char *objnames_find(const struct objnames *on, uint64_t object);
 /* The directory in which that is its name; 0: not known. */
 uint64_t objnames_dir(const struct objnames *on, uint64_t object);

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Traces under way: the blocks of each wait in memory until they are taken. */
+/* Traces under way: the blocks of each wait in memory until they are taken. A
+ * trace that nobody takes ends when its memory is full; its client is told why
+ * with the last bytes. */
 #include "explain/tracer.h"
 
 #include <errno.h>
@@ -13,6 +15,7 @@
 
 enum { ROOM_MIN = 65536 };
 
+/* One trace, which its client owns. */
 struct tracer_trace {
 	LIST_ENTRY(tracer_trace) link;
 	struct tracer *tracer;
@@ -45,6 +48,8 @@ void tracer_free(struct tracer *t)
 	free(t);
 }
 
+/* Where the writer puts a block: 0 or -errno, after which the trace has failed
+ * or was too slow. */
 static int sink(void *ctx, const void *data, size_t len)
 {
 	struct tracer_trace *x = ctx;
@@ -69,6 +74,7 @@ static int sink(void *ctx, const void *data, size_t len)
 	return 0;
 }
 
+/* Ends the trace after an error, or when it has its size. */
 static void check(struct tracer_trace *x, int rc)
 {
 	if (x->state != TRACER_GOES_ON)

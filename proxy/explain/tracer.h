@@ -28,12 +28,17 @@ struct tracer *tracer_new(void);
 /* Traces must have ended before. */
 void tracer_free(struct tracer *t);
 
+/* A call was answered: traces that it is for get an event. Called for each
+ * call, and cheap without a trace. */
 void tracer_observe(struct tracer *t, const struct predictor_obs *obs);
 
-/* Trace one uid, or with `all` every one. NULL and errno: EBUSY, ENOMEM. */
+/* Begins to trace one uid, or with `all` every one. NULL and errno: EBUSY where
+ * there are too many, ENOMEM. */
 struct tracer_trace *tracer_begin(struct tracer *t, uid_t uid, bool all);
+/* Ends and frees a trace. NULL is allowed. */
 void tracer_end(struct tracer_trace *x); /* NULL is allowed */
 
+/* How a trace does, or why it has ended. */
 enum tracer_state {
 	TRACER_GOES_ON,
 	TRACER_STOPPED, /* by tracer_stop() */
@@ -42,8 +47,8 @@ enum tracer_state {
 	TRACER_FAILED,  /* without memory */
 };
 
-/* Move up to `max` bytes to `buf`; how many there were. Once the state is
- * another than GOES_ON and nothing comes any more, the trace is over. */
+/* Moves up to `max` bytes to `buf`; returns how many there were. Once the state
+ * is another than GOES_ON and nothing comes any more, the trace is over. */
 size_t tracer_take(
     struct tracer_trace *x, void *buf, size_t max, enum tracer_state *state);
 /* Traces that `uid` began (or where `all`, of all) get nothing more. How many

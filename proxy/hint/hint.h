@@ -42,6 +42,7 @@ enum {
 	HINT_TEXT_MAX = 256 * 1024, /* bytes of their paths */
 };
 
+/* What the hints of one server need. All that is pointed to outlives them. */
 struct hint_params {
 	struct event_base *base;
 	struct prefetch *prefetch;
@@ -54,43 +55,48 @@ struct hint_params {
 
 /* NULL and errno without memory. */
 struct hints *hints_new(const struct hint_params *p);
-/* All streams must have ended. NULL is allowed. */
+/* Ends all streams; whoever has one must not use it after this. NULL is
+ * allowed. */
 void hints_free(struct hints *h);
 /* Sets the disk space that the data cache may use. */
 void hints_set_disk(struct hints *h, uint64_t disk_bytes);
+/* A reloaded configuration of the server. */
 void hints_set_config(struct hints *h, const struct config_server *config);
 /* A call of a client was answered. True where it was about a file that a hint
  * of its uid names, or about a directory on the way there. */
 bool hints_seen(struct hints *h, const struct predictor_obs *obs);
 
 /*
- * Begin a stream of `who` for files at or below `path` in the export `export`
- * (warm.h has what paths are). NULL and errno: EINVAL for a bad path, EPERM for
- * an export that is not offered, EOPNOTSUPP where prefetch is off, ENOENT for
- * an export that nobody has mounted, EBUSY for too many streams, ENOMEM.
+ * Begins a stream of `who` for files at or below `path` in the export `export`
+ * (warm.h has what paths are). To be ended by hint_end(). NULL and errno:
+ * EINVAL for a bad path, EPERM for an export that is not offered, EOPNOTSUPP
+ * where prefetch is off, ENOENT for an export that nobody has mounted, EBUSY
+ * for too many streams, ENOMEM.
  */
 struct hint_stream *hint_begin(struct hints *h, const struct user *who,
     const char *export, const char *path);
-/* The caches still learn from calls under way. NULL is allowed. */
+/* Ends and frees a stream. The caches still learn from calls under way. NULL is
+ * allowed. */
 void hint_end(struct hint_stream *s);
 
-/* `length` 0: to the end of the file. */
+/* One hint, whose texts are copied when it is taken. */
 struct hint {
+	/* Its number, from 1, rising within the stream. */
 	uint64_t seq;
 	const char *path; /* below the stream's; NULL: `fh` */
 	nfs3_fh fh;       /* of a file that the proxy knows */
 	uint64_t offset;
+	/* Bytes; 0: to the end of the file. */
 	uint64_t length;
 };
-/* 0, also for a bad path, handle or range, which counts as failed; -EAGAIN
- * where the stream is full; -EINVAL for a `seq` that is not above all before;
- * -ENOMEM.
- */
+/* Takes one hint in. 0, also for a bad path, handle or range, which counts as
+ * failed; -EAGAIN where the stream is full; -EINVAL for a `seq` that is not
+ * above all before; -ENOMEM. */
 int hint_add(struct hint_stream *s, const struct hint *hint);
-/* The hints up to `seq` are dropped. */
+/* Drops the hints up to `seq`. */
 void hint_cancel(struct hint_stream *s, uint64_t seq);
 
-/* As Hinted in control.proto. */
+/* Counts of a stream, as Hinted in control.proto says. */
 struct hint_progress {
 	uint64_t accepted;
 	uint64_t reached;

@@ -11,6 +11,7 @@
 /* Items: a READ that is no further ahead counts at once. */
 enum { NEAR = 16 };
 
+/* Whether a READ touches the bytes of the hint. */
 static bool overlaps(
     const struct hint_item *it, const struct predictor_obs *obs)
 {
@@ -31,11 +32,14 @@ static struct hint_item *find_read(
 	return first;
 }
 
+/* Whether the object is a directory on the way to a hint. The table has one a
+ * slot, so it may have forgotten some. */
 static bool is_dir(const struct hint_stream *s, uint64_t key)
 {
 	return key != 0 && s->dirs[key % HINT_DIRS] == key;
 }
 
+/* Whether an access is one that a hint of the stream has led to. */
 static bool is_about_hints(
     struct hint_stream *s, const struct predictor_obs *obs)
 {
@@ -133,6 +137,7 @@ void hint_set_object(struct hint_item *it, uint64_t object, uint64_t parent)
 		meet(it->stream, it, it->offset, last->offset + last->count);
 }
 
+/* Remembers the READ, and compares it with the hints. */
 static void saw_read(struct hint_stream *s, const struct predictor_obs *obs)
 {
 	struct hint_item *it = find_read(s, obs);

@@ -52,12 +52,15 @@ static bool asked_already(
 	return it->next == (uint64_t)(k->name.data - it->text) + 1;
 }
 
+/* Whether a name counts now; that it is absent only while its directory is
+ * fresh. */
 static bool holds(const struct known_walk *k)
 {
 	return known_holds(&k->dir, &k->named.bound) &&
 	       (!k->named.absent || known_fresh(&k->dir));
 }
 
+/* One part of a path: found, to be asked for, or leading nowhere. */
 static enum walked walk_name(
     const struct hint_item *it, const struct known_walk *k)
 {
@@ -74,6 +77,7 @@ static enum walked walk_name(
 	return k->named.absent ? WALK_NONE : WALK_ASK;
 }
 
+/* Follows the path of a hint through the caches. */
 static enum walked walk_path(
     const struct hint_item *it, struct known_walk *k, uint64_t now_us)
 {
@@ -95,6 +99,7 @@ static uint64_t key_of(const struct node *node)
 	return node ? node_key(node) : 0;
 }
 
+/* Wants the name that the walk has come to. */
 static enum hint_step ask_name(
     struct hint_item *it, const struct known_walk *k, uint64_t now_us)
 {
@@ -118,6 +123,7 @@ static enum hint_step ask_name(
 
 /* ---- bytes ------------------------------------------------------------ */
 
+/* Whether the server has said that the user may not read the file. */
 static bool refused(const struct hint_item *it, struct node *node)
 {
 	const struct grant *g = accesscache_find(
@@ -201,6 +207,7 @@ static bool can_be_read(const struct hint_item *it, struct node *node)
 	       !refused(it, node);
 }
 
+/* The next step of a hint whose object is known. */
 static enum hint_step step_data(struct hint_item *it, uint64_t now_us)
 {
 	struct node *node = attrcache_by_key(caches_of(it)->attr, it->object);
@@ -218,7 +225,8 @@ static enum hint_step step_data(struct hint_item *it, uint64_t now_us)
 
 /* ---- either ----------------------------------------------------------- */
 
-/* Others would be a way to try which handles there are. */
+/* A handle counts only if the caches know it: others would be a way to try
+ * which handles there are. */
 static enum walked walk_fh(const struct hint_item *it, struct known_walk *k)
 {
 	nfs3_fh fh = {.len = it->fh_len, .data = it->text};

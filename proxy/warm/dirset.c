@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A set of directories: open addressing, in tables that double. */
+/* A set of directories: open addressing, in tables that double. A lookup goes
+ * through all tables, of which there are sixteen at most; in return adding a
+ * directory never takes a long turn. */
 #include "warm/dirset.h"
 
 #include <errno.h>
@@ -12,12 +14,13 @@
 
 enum { ROOM_FIRST = 64 };
 
+/* Places of a table. */
 static size_t room_of(unsigned table)
 {
 	return (size_t)ROOM_FIRST << table;
 }
 
-/* Where it is in a table, or belongs. */
+/* The place of the hash in a table, or the free one where it belongs. */
 static uint64_t *place_of(const struct dirset *s, unsigned table, uint64_t hash)
 {
 	size_t mask = room_of(table) - 1, at = hash & mask;
@@ -33,6 +36,8 @@ static bool has_room(const struct dirset *s)
 	return s->n > 0 && s->used < room_of(s->n - 1) / 4 * 3;
 }
 
+/* Adds a table; with the first one, the set gets its secret. False without
+ * memory, or where there are enough tables. */
 static bool grow(struct dirset *s)
 {
 	uint64_t *table;
@@ -48,6 +53,7 @@ static bool grow(struct dirset *s)
 	return true;
 }
 
+/* A hash of 0 would be a free place, so it counts as 1. */
 int dirset_add(struct dirset *s, const nfs3_fh *fh)
 {
 	uint64_t hash;

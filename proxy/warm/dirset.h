@@ -15,18 +15,22 @@
 
 enum { DIRSET_TABLES = 16 };
 
-/* Zeros at first. A full table gets another one beside it that is twice as
- * large, so that none is ever rebuilt. */
+/* The set. Zeros at first. A full table gets another one beside it that is
+ * twice as large, so that none is ever rebuilt. */
 struct dirset {
 	uint64_t *tables[DIRSET_TABLES];
 	unsigned n;
-	size_t used; /* of the last table */
+	/* Places of the last table that are taken. */
+	size_t used;
+	/* Directories in all tables. */
 	size_t count;
 	uint64_t secret;
 };
 
-/* 1 where it is new, 0 where it was there, -ENOMEM. Eight to 22 bytes each. */
+/* Adds a directory by its handle: 1 where it is new, 0 where it was there,
+ * -ENOMEM. Takes eight to 22 bytes each. */
 int dirset_add(struct dirset *s, const nfs3_fh *fh);
+/* Frees everything; the set is zeros again. */
 void dirset_clear(struct dirset *s);
 
 #endif

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Pinned trees: the list, and when each is walked. */
+/* Pinned trees: the list, and when each is walked. A tree is walked at once
+ * when a user pins it. Of the walks that follow later one goes on at a time, as
+ * walks share the link with everything else, and only after somebody has used
+ * the server, so that the link is silent when nobody does. */
 #include "warm/pins.h"
 
 #include <assert.h>
@@ -17,6 +20,7 @@
 
 _Static_assert((int)PINS_MAX <= (int)DATACACHE_PINS, "each pin needs a bit");
 
+/* When a tree is walked again. */
 enum {
 	AGAIN_US = 600000000,
 	CHANGED_US = 60000000,
@@ -31,6 +35,7 @@ void pin_clear(struct pin *pin)
 	memset(pin, 0, sizeof(*pin));
 }
 
+/* The pin's number, by its place. */
 static unsigned number_of(const struct pins *ps, const struct pin *pin)
 {
 	return (unsigned)(pin - ps->pins);
@@ -38,6 +43,8 @@ static unsigned number_of(const struct pins *ps, const struct pin *pin)
 
 /* ---- walks ------------------------------------------------------------ */
 
+/* Begins the walk of a pin: 0, or -errno of warm_begin_pin(). From here on the
+ * data cache notes which files of the pin the walk meets. */
 static int walk_begin(
     struct pins *ps, struct pin *pin, bool asked, uint64_t now_us)
 {
@@ -57,7 +64,8 @@ static int walk_begin(
 	return 0;
 }
 
-/* It ended, or is to end. */
+/* The walk is over: takes over what came of it. Files that it did not meet lose
+ * the pin, but only if all of the tree was looked at. */
 static void walk_end(struct pins *ps, struct pin *pin)
 {
 	struct warm_progress *p = &pin->last;
@@ -80,6 +88,7 @@ static void walk_end(struct pins *ps, struct pin *pin)
 	    p->endless ? "the tree has no end" : "walked");
 }
 
+/* Notices that a walk has ended by itself. */
 static void walk_look(struct pins *ps, struct pin *pin)
 {
 	struct warm_progress p;
@@ -91,6 +100,7 @@ static void walk_look(struct pins *ps, struct pin *pin)
 		walk_end(ps, pin);
 }
 
+/* Whether a tree is to be walked again. */
 static bool is_due(const struct pin *pin, uint64_t now_us)
 {
 	uint64_t ago_us = now_us - pin->begun_us;
@@ -99,7 +109,7 @@ static bool is_due(const struct pin *pin, uint64_t now_us)
 				  (pin->changed && ago_us >= CHANGED_US));
 }
 
-/* The one that has waited longest. */
+/* The pin that has waited longest; NULL: none is due, or one is walked. */
 static struct pin *next_due(struct pins *ps, uint64_t now_us)
 {
 	struct pin *next = NULL;
@@ -143,6 +153,7 @@ void pins_tick(struct pins *ps, bool demand, uint64_t now_us)
 
 /* ---- the list --------------------------------------------------------- */
 
+/* Whether the pin is of that tree. */
 static bool is_at(const struct pin *pin, const char *export, const char *path)
 {
 	return pin->export && strcmp(pin->export, export) == 0 &&
@@ -172,6 +183,8 @@ static struct pin *find_or_free(
 	return places_let(&let, uid, taken, own) ? empty : NULL;
 }
 
+/* The pin has the user's rights of now; groups beyond the bound are left out,
+ * which can only take rights away. */
 static void set_user(struct pin *pin, const struct user *who)
 {
 	pin->uid = (uint32_t)who->uid;
@@ -213,6 +226,7 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
 	return 0;
 }
 
+/* Removes a pin. Its data stays in the cache until its space is needed. */
 static void drop(struct pins *ps, struct pin *pin)
 {
 	if (pin->walk)
@@ -310,6 +324,7 @@ struct pins *pins_new(const struct pins_params *p)
 	return ps;
 }
 
+/* Ends all walks; what they have pinned until now is to be saved. */
 static void end_walks(struct pins *ps)
 {
 	for (unsigned i = 0; i < PINS_MAX; i++) {

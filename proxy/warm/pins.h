@@ -30,6 +30,7 @@ enum {
 	PINS_UID_MAX = 16, /* of a uid other than these */
 };
 
+/* All that is pointed to outlives the pins, but for `path`. */
 struct pins_params {
 	struct iopool *iopool;
 	struct caches *caches;
@@ -44,15 +45,17 @@ struct pins *pins_new(const struct pins_params *p);
 /* Gives a file to pins that had none, because there was no disk: nothing can be
  * pinned yet. May block for as long as reading it takes. */
 void pins_set_file(struct pins *ps, const char *path);
-/* Whether the file is up to date; if not, begins to write it. All walks end. */
+/* Whether the file is up to date; if not, begins to write it. All walks end.
+ * For a server that leaves. */
 bool pins_settle(struct pins *ps, uint64_t now_us);
-/* Writes the file where it is not up to date. NULL is allowed. */
+/* Writes the file where it is not up to date, and waits for that. NULL is
+ * allowed. */
 void pins_free(struct pins *ps);
 
 /*
- * Pin what lies at `path` below `export`, as warm_begin() has them, for `who`,
- * and walk it. A tree that `who` has pinned already is walked again, with the
- * groups of now. 0 and the pin's number in `*id`, or -errno: those of
+ * Pins what lies at `path` below `export`, as warm_begin() has them, for `who`,
+ * and begins to walk it. A tree that `who` has pinned already is walked again,
+ * with the groups of now. 0 and the pin's number in `*id`, or -errno: those of
  * warm_begin(), -ENOSPC where there are too many pins, -ENODEV where there is
  * no data cache.
  */
@@ -63,15 +66,19 @@ int pins_add(struct pins *ps, const struct user *who, const char *export,
 unsigned pins_remove(
     struct pins *ps, uint32_t uid, const char *export, const char *path);
 
-/* Once a second or so; `demand`: clients have called since the last time. */
+/* To be called once a second or so; `demand`: clients have called since the
+ * last time. */
 void pins_tick(struct pins *ps, bool demand, uint64_t now_us);
 
+/* What is told of a pin. Texts are the pin's. */
 struct pins_info {
 	uint32_t uid;
 	const char *export, *path; /* until the pin is removed */
 	uint64_t files;
-	uint64_t bytes;        /* their sizes */
-	uint64_t cached_bytes; /* what of it is there */
+	/* The sizes of all its files. */
+	uint64_t bytes;
+	/* Bytes of these that are cached now. */
+	uint64_t cached_bytes;
 	/* All was found and fetched at the last walk, and is there. */
 	bool complete;
 	bool walking;
@@ -83,10 +90,12 @@ struct pins_info {
  * that has ended, or NULL: then what all its files have is not told. */
 bool pins_get(struct pins *ps, unsigned id,
     const struct datacache_pin_walk *sizes, struct pins_info *out);
-/* datacache_pin_stats_step() */
+/* Sums the sizes of all pins' files up, `n` steps of the work; true at the end
+ * (datacache_pin_stats_step()). `sizes` is zeros at first. */
 bool pins_sizes_step(
     struct pins *ps, struct datacache_pin_walk *sizes, size_t n);
-/* The bytes that all pins together have, and may have. */
+/* The bytes that all pins together have, and may have; 0 without a data
+ * cache. */
 void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes);
 
 #endif

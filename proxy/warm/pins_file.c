@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The file of pins (its layout is in pins_private.h): packed, written by a
- * thread, and checked when it is read. */
+/* The file of pins (its layout is in pins_private.h): packed on the loop,
+ * written by a thread, and checked when it is read. It names each pinned file,
+ * so that data is not evicted before the first walk after a restart has met
+ * it. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -23,6 +25,7 @@
 /* The last two digits are the version of the layout. */
 #define MAGIC "ffpins01"
 
+/* Bounds of the file. */
 enum {
 	FILE_MAX = 256 << 20,
 	FILE_BYTES = 28, /* one file */
@@ -44,6 +47,7 @@ static void put_pin(struct metabuf *b, uint32_t id, const struct pin *pin)
 	metabuf_put_bytes(b, pin->path, strlen(pin->path));
 }
 
+/* Where the files go while they are packed. */
 struct put {
 	struct metabuf *b;
 	uint64_t files;
@@ -61,6 +65,8 @@ static void put_file(
 	metabuf_put_u32(put->b, pins);
 }
 
+/* Packs all pins and their files; false without memory. This goes through all
+ * pinned files in one turn (see ARCHITECTURE, the exceptions). */
 static bool pack(struct pins *ps, struct metabuf *b)
 {
 	struct put put = {.b = b};
@@ -100,6 +106,8 @@ static void warn(const struct pins *ps)
 		    ps->p.server, ps->path, strerror(-ps->error));
 }
 
+/* The file was written, or that failed, which is tried again later. If the pins
+ * changed meanwhile, it is written once more. */
 static void job_done(struct iopool_job *job)
 {
 	struct pins *ps = container_of(job, struct pins, job);
@@ -178,6 +186,7 @@ static unsigned char *read_file(const char *path, size_t *len, int *err)
 	return NULL;
 }
 
+/* A path of the file, to be freed; NULL where it is none. */
 static char *get_text(struct metaview *v)
 {
 	uint32_t len;
@@ -188,6 +197,8 @@ static char *get_text(struct metaview *v)
 	return strndup(text, len);
 }
 
+/* A pin of the file. The checksum tells of damage, not of sense: whatever could
+ * not have been added is refused. */
 static bool get_pin(struct metaview *v, struct pins *ps)
 {
 	uint32_t id = metaview_get_u32(v);
@@ -242,6 +253,7 @@ static void get_files(struct metaview *v, struct pins *ps, uint64_t files)
 		    ps->p.server, (unsigned long long)left_out);
 }
 
+/* Takes over what the file has; false where it makes no sense. */
 static bool unpack(struct metaview *v, struct pins *ps)
 {
 	uint32_t n;
@@ -258,6 +270,7 @@ static bool unpack(struct metaview *v, struct pins *ps)
 	return true;
 }
 
+/* Whether the file is whole: its magic and its checksum. */
 static bool sound(const unsigned char *data, size_t len)
 {
 	uint64_t sum;
@@ -268,6 +281,7 @@ static bool sound(const unsigned char *data, size_t len)
 	return sum == XXH3_64bits(data, len - 8);
 }
 
+/* Keeps the damaged file for an administrator, out of the way. */
 static void set_aside(const struct pins *ps)
 {
 	char aside[PATH_MAX + 16];

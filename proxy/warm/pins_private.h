@@ -24,6 +24,7 @@
 /* Of a credential; of more groups the first count. */
 enum { PIN_GROUPS_MAX = 16 };
 
+/* One pin. */
 struct pin {
 	char *export; /* NULL: there is none of this number */
 	char *path;
@@ -38,29 +39,36 @@ struct pin {
 	bool whole;   /* all was found at the last walk */
 };
 
+/* The pins of one server. */
 struct pins {
 	struct pins_params p;
 	char path[PATH_MAX];
 	struct pin pins[PINS_MAX];
-	bool dirty;        /* the file is not what it should be */
-	uint64_t saved_us; /* when it was begun to be written */
+	/* The file is not what it should be. */
+	bool dirty;
+	/* When it was last begun to be written. */
+	uint64_t saved_us;
 	struct iopool_job job;
+	/* A thread is writing the file; `path`, `data`, `len` and `job_error`
+	 * are its own then. */
 	bool saving;
-	void *data; /* that is written */
+	/* The bytes that a thread is writing, `len` of them. */
+	void *data;
 	size_t len;
 	int job_error; /* set by the thread; read when the job is done */
+	/* Of the last save; 0: it went well. */
 	int error;
 };
 
 /* pins_file.c */
 /* The pins and the files of each; -ENOENT, or -EBADMSG and nothing is there. */
 int pins_file_load(struct pins *ps);
-/* Have it written, by a thread; once more where that goes on. */
+/* Has the file written, by a thread; once more where that goes on. */
 void pins_file_save(struct pins *ps, uint64_t now_us);
-/* Now, where it is not up to date. */
+/* Writes the file now, where it is not up to date; waits for the disk. */
 void pins_file_finish(struct pins *ps);
 
-/* pins.c */
+/* Frees the pin's texts; there is none of this number then. */
 void pin_clear(struct pin *pin);
 
 #endif

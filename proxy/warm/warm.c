@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Walks: how they begin and end, their stacks of items, and their turns. */
+/* Walks: how they begin and end, their stacks of items, and their turns. A walk
+ * is a job in the last lane of the want queue, which gives it a turn when
+ * nothing more urgent waits; in a turn it looks at the item on top of its
+ * stack. */
 #include "warm/warm.h"
 
 #include <errno.h>
@@ -33,6 +36,8 @@ nfs3_fh item_fh(const struct item *it)
 
 /* ---- what is to be looked at ------------------------------------------ */
 
+/* Room for one more item; false without memory, or where the stack is as long
+ * as it may be. */
 static bool make_room(struct warm_walk *w)
 {
 	size_t size = w->size ? w->size * 2 : ITEMS_MIN;
@@ -75,6 +80,8 @@ void warm_push_new(struct warm_walk *w, enum item_kind kind, const nfs3_fh *fh,
 		warm_push(w, &it);
 }
 
+/* Adds a directory that the walk has not met. A walk of a user leaves an eighth
+ * of all places to root's and the daemon's. */
 static void push_directory(struct warm_walk *w, const nfs3_fh *fh, bool root)
 {
 	struct item it = {.kind = ITEM_DIR,
@@ -147,6 +154,7 @@ static struct warm_walk *walk_of(struct want_owner *o)
 	return container_of(o, struct warm_walk, job);
 }
 
+/* The walk is over: gives back everything but what progress tells. */
 static void finish(struct warm_walk *w)
 {
 	if (w->p.state == WARM_WALKS)
@@ -158,6 +166,7 @@ static void finish(struct warm_walk *w)
 	dirset_clear(&w->dirs);
 }
 
+/* The queue has no place for the walk any more. */
 static void on_end(struct want_owner *o, bool given_up)
 {
 	(void)given_up;
@@ -198,6 +207,7 @@ static enum step on_turn(
 
 /* ---- walks ------------------------------------------------------------ */
 
+/* Frees a walk that is finished. */
 static void walk_free(struct warm_walk *w)
 {
 	if (w->cred)
@@ -234,6 +244,7 @@ static struct warm_walk *walk_new(struct warm *wm, const struct user *who,
 	return NULL;
 }
 
+/* Whether the user may begin one more walk. */
 static bool has_place(const struct warm *wm, uid_t uid)
 {
 	static const struct places let = {

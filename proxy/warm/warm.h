@@ -45,6 +45,7 @@ enum {
 	WARM_WALKS_UID = 16, /* of a uid other than these */
 };
 
+/* What the walks of one server need. All that is pointed to outlives them. */
 struct warm_params {
 	struct prefetch *prefetch; /* whose queue the walks are in */
 	struct caches *caches;
@@ -55,19 +56,24 @@ struct warm_params {
 
 /* NULL and errno without memory. */
 struct warm *warm_new(const struct warm_params *p);
-/* Walks are over without a word; their handles must not be used after it. */
+/* Ends all walks without a word; whoever has one must not use it after this.
+ * NULL is allowed. */
 void warm_free(struct warm *wm);
 /* Sets the disk space that the data cache may use. */
 void warm_set_disk(struct warm *wm, uint64_t disk_bytes);
+/* A reloaded configuration of the server. */
 void warm_set_config(struct warm *wm, const struct config_server *config);
 
 /*
- * Walk, with the rights of `who`, what lies at `path` ("" for all) below the
- * export `export`: a path that the server lets mount. `path` has neither "."
- * nor ".." nor empty parts. NULL and errno: EINVAL for such a path or one that
- * is too long, EPERM for an export that is not offered (`exports`), ENOENT for
- * one that nobody has mounted (root and the daemon's user have it mounted by
- * the daemon), EBUSY for too many walks, ENOMEM.
+ * Begins to walk, with the rights of `who`, what lies at `path` ("" for all)
+ * below the export `export`: a path that the server lets mount. `path` has
+ * neither "." nor ".." nor empty parts. With `data` files are read, too. To be
+ * ended by warm_end() in any case.
+ *
+ * NULL and errno: EINVAL for such a path or one that is too long, EPERM for an
+ * export that is not offered (`exports`), ENOENT for one that nobody has
+ * mounted (root and the daemon's user have it mounted by the daemon), EBUSY for
+ * too many walks, ENOMEM.
  */
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
@@ -80,12 +86,14 @@ struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,
 /* Ends and frees it. The caches still learn from calls under way. */
 void warm_end(struct warm_walk *w);
 
+/* How a walk does. */
 enum warm_state {
 	WARM_WALKS,
 	WARM_DONE,
 	WARM_FAILED, /* the path could not be reached; see `status` */
 };
 
+/* How far a walk is; counts are since it began. */
 struct warm_progress {
 	enum warm_state state;
 	uint32_t status; /* of the server, where FAILED: nfsstat3 */
@@ -108,6 +116,7 @@ struct warm_progress {
 	uint64_t left;  /* known, and not yet looked at */
 	uint64_t elapsed_us;
 };
+/* Tells how far the walk is now, also when it has ended. */
 void warm_get_progress(const struct warm_walk *w, struct warm_progress *out);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The calls of walks, and which items their replies put on the stack. */
+/* The calls of walks, and which items their replies put on the stack. A reply
+ * is learned by the caches like any other before it is looked at here. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,6 +15,7 @@ static struct caches *caches_of(const struct warm_flight *fl)
 	return fl->warm->p.caches;
 }
 
+/* The node of a handle, if its attributes are known. */
 static struct node *node_of(const struct warm_flight *fl, const nfs3_fh *fh)
 {
 	struct node *node = attrcache_find(caches_of(fl)->attr, fh);
@@ -65,13 +67,15 @@ static void found_attributes(struct warm_flight *fl)
 		warm_push_object(fl->walk, &fh, type, it.root);
 }
 
-/* The entries that one pass over a page takes. */
+/* The parts of a page that one pass over its entries takes. */
 enum pass {
 	PASS_COOKIE, /* nothing but the last cookie */
 	PASS_DIRS,
 	PASS_OTHERS,
 };
 
+/* Puts an entry on the stack if it is of this pass. One without a handle or
+ * attributes, which a server need not send, is looked up by its name. */
 static void enter(
     struct warm_flight *fl, const struct nfs3_dirent *e, enum pass pass)
 {
@@ -155,6 +159,7 @@ static void found_data(struct warm_flight *fl, const READ3resok *r)
 	warm_push(fl->walk, &rest);
 }
 
+/* What a good reply leads to. */
 static void found(struct warm_flight *fl, const union nfs_res *res)
 {
 	switch (fl->fl.call.proc->proc) {
@@ -189,6 +194,8 @@ static void drop_rest(struct warm_flight *fl)
 		top->file.offset = top->file.end;
 }
 
+/* The user may not: a file counts once, whichever of its pieces was refused
+ * first. */
 static void count_refusal(struct warm_flight *fl)
 {
 	if (fl->fl.call.proc->proc == NFSPROC3_READ) {
@@ -199,7 +206,9 @@ static void count_refusal(struct warm_flight *fl)
 	fl->walk->p.refused++;
 }
 
-/* The walk may go on with it; false where not. */
+/* Puts the item back if the error may pass: the server is busy, or wants the
+ * listing begun anew (RFC 1813, NFS3ERR_JUKEBOX and NFS3ERR_BAD_COOKIE). False
+ * where the walk cannot go on with it. */
 static bool retry(struct warm_flight *fl, nfsstat3 status)
 {
 	struct item it = fl->item;
@@ -215,6 +224,8 @@ static bool retry(struct warm_flight *fl, nfsstat3 status)
 	return true;
 }
 
+/* A bad reply. An entry that is gone is no error, as others change the tree
+ * while it is walked; where the walk begins, any error ends it. */
 static void not_found(struct warm_flight *fl, nfsstat3 status)
 {
 	struct warm_walk *w = fl->walk;
@@ -231,6 +242,7 @@ static void not_found(struct warm_flight *fl, nfsstat3 status)
 	w->p.status = (uint32_t)status;
 }
 
+/* The reply to a MNT of the export. */
 static void mounted(struct warm_flight *fl, const union nfs_res *res)
 {
 	/* The codes of mountstat3 that matter are those of nfsstat3. */

@@ -71,6 +71,7 @@ struct item {
 	};
 };
 
+/* One walk. */
 struct warm_walk {
 	LIST_ENTRY(warm_walk) link;
 	struct warm *warm;
@@ -99,6 +100,7 @@ struct warm_flight {
 	struct item item;       /* as it was when the call went out */
 };
 
+/* The walks of one server. */
 struct warm {
 	struct warm_params p;
 	struct warm_walks walks;
@@ -130,6 +132,7 @@ void warm_push_object(
 /* Whether an entry of a directory is left out: a file server's snapshots, which
  * are copies of the tree. Who names one gets it. */
 bool warm_skips(const nfs3_name *name);
+/* The item's handle, which points into it. */
 nfs3_fh item_fh(const struct item *it);
 
 /* warm_step.c */

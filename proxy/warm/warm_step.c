@@ -36,7 +36,8 @@ struct todo {
 	uint64_t *wait_us;
 };
 
-/* STEP_DONE where the call went out. */
+/* Sends the item's call, as far as calls ahead are not held back and the link
+ * has room: STEP_DONE where it went out. */
 static enum step send_call(const struct todo *t, const struct nfs_proc *proc,
     const union nfs_args *args, uint64_t bytes)
 {
@@ -80,6 +81,8 @@ static bool rights_last(const struct todo *t)
 	       t->c->config->offline == CONFIG_OFFLINE_SERVE;
 }
 
+/* Whether the user's rights are known for at least half of the time that they
+ * last. */
 static bool granted(const struct todo *t)
 {
 	const struct grant *g = t->k.grant;
@@ -88,7 +91,8 @@ static bool granted(const struct todo *t)
 	       g->access_us + t->k.policy->grant_timeout_us / 2 > t->now_us;
 }
 
-/* A call beside those that the item itself needs. */
+/* Asks for the user's rights, where these will be of use later: a call beside
+ * those that the item itself needs. */
 static enum step rights(const struct todo *t)
 {
 	enum step step;
@@ -126,6 +130,8 @@ static struct listing *good_listing(const struct todo *t)
 	return l;
 }
 
+/* Puts the entries of a cached listing on the stack. All of them have a node:
+ * good_listing() has seen it. */
 static void enter_listing(const struct todo *t, struct listing *l)
 {
 	struct list_entry e;
@@ -144,6 +150,7 @@ static void enter_listing(const struct todo *t, struct listing *l)
 	}
 }
 
+/* A directory: its cached listing, or the next page of the server's. */
 static enum step step_dir(const struct todo *t)
 {
 	struct item *it = t->it;
@@ -174,6 +181,7 @@ static enum step step_dir(const struct todo *t)
 
 /* ---- files ------------------------------------------------------------ */
 
+/* Whether all of a piece is cached. */
 static bool have(const struct todo *t, uint64_t offset, uint32_t len)
 {
 	struct data_version version;
@@ -182,6 +190,7 @@ static bool have(const struct todo *t, uint64_t offset, uint32_t len)
 	return datacache_have(t->c->data, &rd) >= len;
 }
 
+/* A link may be faster than the disk; what waits to be written is in memory. */
 static bool disk_is_busy(const struct todo *t)
 {
 	struct datacache_stats st;
@@ -190,6 +199,7 @@ static bool disk_is_busy(const struct todo *t)
 	return st.pending_bytes > PENDING_MAX;
 }
 
+/* Asks for a piece. */
 static enum step read_piece(const struct todo *t, uint64_t offset, uint32_t len)
 {
 	union nfs_args args = {
@@ -229,7 +239,8 @@ static enum step data(const struct todo *t)
 	return STEP_MORE;
 }
 
-/* Data beyond what the cache can hold would push out what came first. */
+/* Counts the file once, and says whether its data is wanted. Data beyond what
+ * the cache can hold would push out what came first. */
 static bool count_file(const struct todo *t)
 {
 	struct warm_walk *w = t->w;
@@ -286,6 +297,7 @@ static bool pin_file(const struct todo *t, bool *again)
 	return it->file.pinned;
 }
 
+/* A file: its pin, the user's rights to it, and its data. */
 static enum step step_file(const struct todo *t)
 {
 	bool wanted = count_file(t), again = false;
@@ -303,6 +315,7 @@ static enum step step_file(const struct todo *t)
 
 /* ---- the rest --------------------------------------------------------- */
 
+/* A symbolic link: its target, unless it is cached. */
 static enum step step_link(const struct todo *t)
 {
 	const struct nfs_proc *proc =
@@ -319,6 +332,7 @@ static enum step step_link(const struct todo *t)
 	return step;
 }
 
+/* Looks up the first part of a path. */
 static enum step step_name(const struct todo *t)
 {
 	union nfs_args args = {.dirop = {.dir = item_fh(t->it)}};
@@ -348,6 +362,8 @@ static enum step step_mount(const struct todo *t)
 	return STEP_MORE;
 }
 
+/* What the caches know of the item's object is found anew in each step, as it
+ * may have changed since the last. */
 enum step warm_step(
     struct warm_walk *w, struct item *it, uint64_t now_us, uint64_t *wait_us)
 {

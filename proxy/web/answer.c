@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * The headers forbid: scripts, styles and requests but our own (CSP), being
- * shown in a frame, guessing another type of content, and telling other sites
- * where somebody came from.
- */
+/* Sends answers of HTTP. Their headers forbid: scripts, styles and requests but
+ * our own (Content-Security-Policy), being shown in a frame, guessing another
+ * type of content, and telling other sites where somebody came from. The page
+ * shows texts of servers, so that a mistake in it must not become a script. */
 #include <stdio.h>
 
 #include <event2/buffer.h>
@@ -13,6 +12,7 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Headers of every answer. Each connection carries one request. */
 static const struct {
 	const char *key, *value;
 } always[] = {
@@ -29,6 +29,8 @@ static const struct {
     {"Referrer-Policy", "no-referrer"},
 };
 
+/* False without memory. To 405 belongs which methods there are (RFC 9110
+ * section 15.5.6). */
 static bool add_headers(
     struct evkeyvalq *headers, int status, const char *type, size_t len)
 {

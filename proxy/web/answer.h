@@ -8,8 +8,9 @@
 
 struct evhttp_request;
 
-/* Queues one; to HEAD without its body, but with the length. False without
- * memory, and then nothing was queued. */
+/* Queues the answer to a request, with a body of `len` bytes, which is copied;
+ * to HEAD without its body, but with the length. False without memory, and then
+ * nothing was queued. */
 bool answer_send(struct evhttp_request *req, int status, const char *type,
     const char *body, size_t len);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The table of documents, and what they share. */
+/* The table of documents, and the functions that they share. */
 #include <string.h>
 
 #include "web/document.h"
@@ -8,7 +8,8 @@
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define JSON      "application/json"
 
-/* Going through all trees costs more than the rest. */
+/* What may be asked for. Trees stay fresh for longer, as going through all of
+ * them costs more than the rest. */
 static const struct document_kind kinds[] = {
     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", 1000000,
 	document_metrics},
@@ -60,7 +61,7 @@ Forefetch__ServerStatus *document_status(
 	return a->failed ? NULL : st;
 }
 
-/* A server in each turn. */
+/* Adds a server in each turn, and writes them all in the last one. */
 enum document_end document_metrics(struct document_making *mk, struct text *out)
 {
 	struct arena arena = {0};

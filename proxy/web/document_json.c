@@ -47,11 +47,13 @@ static const struct {
 
 enum { SUMMED = 17 };
 
+/* The i-th figure of a sample. */
 static uint64_t figure_of(const struct history_sample *s, size_t i)
 {
 	return *(const uint64_t *)((const char *)s + figures[i].at);
 }
 
+/* Times are kept in microseconds, and told in seconds. */
 static void put_figure(
     struct json *j, const char *key, size_t i, uint64_t value)
 {
@@ -61,6 +63,7 @@ static void put_figure(
 		json_number(j, key, value);
 }
 
+/* The sums over all samples that there are. */
 static void put_hour(struct json *j, const struct history *h)
 {
 	json_open(j, "hour", '{');
@@ -76,6 +79,7 @@ static void put_hour(struct json *j, const struct history *h)
 
 /* ---- servers ---------------------------------------------------------- */
 
+/* Gauges of a server; a time of 0 is not known. */
 static void put_gauges(struct json *j, const struct metrics *m)
 {
 	static const struct {
@@ -103,7 +107,7 @@ static void put_gauges(struct json *j, const struct metrics *m)
 	}
 }
 
-/* Why nothing is fetched ahead now. */
+/* Why nothing is fetched ahead now, in one word; "": it is. */
 static const char *held(const Forefetch__HoldStatus *h)
 {
 	if (h && h->paused)
@@ -113,6 +117,7 @@ static const char *held(const Forefetch__HoldStatus *h)
 		   : "";
 }
 
+/* One server, without anything that tells of its users. */
 static void put_server(struct json *j, const struct control_server *srv,
     const Forefetch__ServerStatus *st)
 {
@@ -132,6 +137,7 @@ static void put_server(struct json *j, const struct control_server *srv,
 	json_close(j, '}');
 }
 
+/* The end of the document: the daemon, and its farm. */
 static void put_daemon(
     struct json *j, const struct document_making *mk, struct arena *a)
 {
@@ -195,6 +201,7 @@ static void put_sample(
 	json_close(j, ']');
 }
 
+/* All samples in one turn: at most 360 rows. */
 enum document_end document_history(struct document_making *mk, struct text *out)
 {
 	struct json j = {.page = true};

@@ -31,12 +31,18 @@ enum {
 	SHOW_STEPS = 64,
 };
 
+/* The document's state between two turns. */
 struct shapes {
-	const struct prefetch *prefetch; /* whose trees these are, and … */
-	uint64_t serial;                 /* … of which server */
+	/* Of the server whose trees these are. */
+	const struct prefetch *prefetch;
+	/* The number of the server, as the prefetch of a later one may lie at
+	 * the same address. */
+	uint64_t serial;
 	const struct predictor *p;
-	struct trees_list *list; /* NULL: it is complete */
-	struct trees_show *show; /* of found[at]; NULL: it is not begun */
+	/* The list that is being made; NULL: it is complete. */
+	struct trees_list *list;
+	/* The walk through found[at]; NULL: it is not begun. */
+	struct trees_show *show;
 	struct predictor_tree found[TREES_MAX];
 	struct json j; /* begins at the first tree, goes on at the others */
 	size_t shown, at;
@@ -52,6 +58,7 @@ static void shapes_free(void *state)
 	free(s);
 }
 
+/* Begins with the list; NULL without memory. */
 static struct shapes *shapes_new(const struct control_server *srv)
 {
 	const struct predictor *p = prefetch_predictor(srv->prefetch);
@@ -69,7 +76,8 @@ static struct shapes *shapes_new(const struct control_server *srv)
 	return NULL;
 }
 
-/* What became of the object's last prediction, as one letter. */
+/* Says as one letter what became of the object's last prediction; '-': it has
+ * none, or another end. */
 static char outcome(const struct prefetch_told *told)
 {
 	static const struct {
@@ -84,6 +92,7 @@ static char outcome(const struct prefetch_told *told)
 	return '-';
 }
 
+/* Writes [DEPTH, OUTCOME, BYTES, PROBABILITY]. */
 static void put_node(struct json *j, struct prefetch *pf,
     const struct predictor_line *line, uint64_t now_us)
 {
@@ -147,8 +156,9 @@ static enum document_end trees_end(struct text *out)
 	return out->failed ? DOCUMENT_FAILED : DOCUMENT_DONE;
 }
 
-/* What was begun; made anew where the server is another one, of the same name.
- * NULL without memory. */
+/* The state that was begun; made anew where the server is another one, of the
+ * same name, since the predictor that it points to is gone then. NULL without
+ * memory. */
 static struct shapes *shapes_get(struct document_making *mk,
     const struct control_server *srv, struct text *out)
 {

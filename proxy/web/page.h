@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 
+/* One file; all of it is constant. */
 struct page_file {
 	const char *path; /* "/", "/script.js" */
 	const char *type;
@@ -12,7 +13,7 @@ struct page_file {
 	size_t len;
 };
 
-/* NULL: there is none. */
+/* The file of a path; NULL: there is none. */
 const struct page_file *page_find(const char *path);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Time, memory and descriptors of this process; see getrusage(2), proc(5). */
+/* Time, memory and descriptors of this process (getrusage(2), proc(5)). They
+ * are read when somebody asks; /proc/self is memory, so nothing waits. */
 #include <dirent.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -8,6 +9,7 @@
 
 #include "web/process.h"
 
+/* The two lines in front of a metric. */
 static void head(
     struct text *out, const char *name, const char *type, const char *help)
 {
@@ -36,6 +38,8 @@ static uint64_t timeval_us(const struct timeval *tv)
 	return (uint64_t)tv->tv_sec * 1000000 + (uint64_t)tv->tv_usec;
 }
 
+/* The first two numbers of statm are the size and what of it is in memory, in
+ * pages. */
 static void add_memory(struct text *out)
 {
 	unsigned long size, resident;

@@ -101,6 +101,7 @@ static const struct {
     {FOREFETCH__STATE__DOWN, ",state=\"down\""},
 };
 
+/* The lines that are being collected. */
 struct prometheus {
 	uint64_t started_us;            /* by the wall clock */
 	size_t servers;                 /* since prometheus_begin() */
@@ -111,6 +112,8 @@ struct prometheus {
 	bool failed;        /* memory was short */
 };
 
+/* The first kind of the family that a kind belongs to: its lines stand
+ * together. */
 static size_t first_of_family(size_t kind)
 {
 	const char *family = metrics_get_kind(kind)->family;
@@ -170,6 +173,8 @@ static void label_add(struct text *t, const char *value)
 	}
 }
 
+/* The end of a sample; `us`: the value is in microseconds, and told in
+ * seconds. */
 static void value_add(struct text *t, bool us, uint64_t value)
 {
 	text_string(t, " ");
@@ -193,6 +198,7 @@ static void sample_add(struct prometheus *p, struct text *t, const char *name,
 	text_string(t, "}");
 }
 
+/* A sample of a metric of the table above. */
 static void metric_add(struct prometheus *p, enum metric i, const char *suffix,
     const char *more, uint64_t value)
 {
@@ -203,6 +209,8 @@ static void metric_add(struct prometheus *p, enum metric i, const char *suffix,
 	value_add(&p->lines[i], us, value);
 }
 
+/* All metrics of one procedure on one side. Buckets are cumulative, as the
+ * format has them. */
 static void row_add(
     struct prometheus *p, const char *side, const struct metrics_row *row)
 {
@@ -228,6 +236,7 @@ static void row_add(
 	p->labels.len = len;
 }
 
+/* Procedures that nobody called have no samples. */
 static void calls_add(struct prometheus *p, const struct metrics *m)
 {
 	struct metrics_row row;
@@ -243,7 +252,8 @@ static void calls_add(struct prometheus *p, const struct metrics *m)
 	}
 }
 
-/* One for each word of "end=done,in_order" that the value may be. */
+/* Adds a sample for each word of a label such as "end=done,in_order" that the
+ * value may be: 1 for the present one, 0 for the others. */
 static void words_add(struct prometheus *p, struct text *t,
     const struct metrics_kind *kind, uint64_t value)
 {
@@ -260,6 +270,8 @@ static void words_add(struct prometheus *p, struct text *t,
 	}
 }
 
+/* Adds a counter or gauge; one that is the daemon's comes with the first server
+ * alone. */
 static void kind_add(struct prometheus *p, size_t i, uint64_t value)
 {
 	const struct metrics_kind *kind = metrics_get_kind(i);
@@ -282,6 +294,7 @@ static void kind_add(struct prometheus *p, size_t i, uint64_t value)
 	value_add(t, kind->told & METRICS_AS_SECONDS, value);
 }
 
+/* Metrics of a server's state. One that is idle is not away. */
 static void state_add(struct prometheus *p, const Forefetch__ServerStatus *st)
 {
 	const Forefetch__HoldStatus *h = st->hold;
@@ -327,6 +340,7 @@ static void head_add(
 	    name, help, name, type);
 }
 
+/* A metric without samples is left out, with its head. */
 static void lines_add(struct text *out, const char *name, const char *type,
     const char *help, const struct text *lines)
 {
@@ -363,6 +377,7 @@ static void daemon_add(
 	    "Servers in the configuration that are in use", servers);
 }
 
+/* Memory that was short anywhere shows here, once. */
 void prometheus_end(
     struct prometheus *p, const Forefetch__Status *daemon, struct text *out)
 {

@@ -21,10 +21,13 @@ void prometheus_free(struct prometheus *p); /* NULL is allowed */
 
 /* Forgets the servers. */
 void prometheus_begin(struct prometheus *p);
-/* Adds one, with gauges as they are now, and its state. */
+/* Adds a server, with gauges as they are now, and its state. Both are only
+ * read. */
 void prometheus_add(struct prometheus *p, const struct control_server *srv,
     const Forefetch__ServerStatus *state);
-/* Writes them all, with what is known of the daemon and of the process. */
+/* Writes all metrics of the servers that were added, behind what `out` has, and
+ * those of the daemon and of the process. out->failed is set where memory was
+ * short. */
 void prometheus_end(
     struct prometheus *p, const Forefetch__Status *daemon, struct text *out);
 

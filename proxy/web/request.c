@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The headers of a request that say who made it. */
+/* The headers of a request that say who made it: found, and judged. Each rule
+ * is about a browser that a user's other pages may misuse; programs can send
+ * any header, and are let in or kept out by the address that is listened at. */
 #include <arpa/inet.h>
 #include <string.h>
 #include <strings.h>
@@ -11,6 +13,7 @@
 
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 
+/* Whether a value has no control characters. */
 static bool is_text(const char *value)
 {
 	for (; *value; value++)
@@ -40,14 +43,15 @@ bool request_read(const struct evkeyvalq *headers, struct http_request *out)
 	return true;
 }
 
-/* ":80" */
+/* Whether a text is such as ":80". */
 static bool is_port(const char *text)
 {
 	return *text == ':' &&
 	       strspn(text + 1, "0123456789") == strlen(text + 1);
 }
 
-/* The name of "name:port" or "[::1]:port"; false where it is neither. */
+/* The name of "name:port" or "[::1]:port" in `name`; false where it is neither
+ * (RFC 9110 section 7.2). */
 static bool host_name(const char *host, char *name, size_t size, bool *v6)
 {
 	const char *end = strchr(host, ':');
@@ -72,6 +76,8 @@ static bool host_name(const char *host, char *name, size_t size, bool *v6)
 	return true;
 }
 
+/* A page whose name was made to lead to our address (DNS rebinding) sends its
+ * own name as Host. */
 bool request_names_us(
     const struct http_request *r, const char *const *names, size_t n)
 {
@@ -92,6 +98,8 @@ bool request_names_us(
 	return false;
 }
 
+/* Origin stands in requests of scripts, Sec-Fetch-Site in all of newer
+ * browsers. */
 bool request_is_foreign(const struct http_request *r)
 {
 	const char *origin = r->origin;

@@ -18,17 +18,18 @@ struct evkeyvalq;
  * which nobody reads. */
 enum { REQUEST_MAX = 8192, REQUEST_BODY_MAX = 4096 };
 
-/* Headers, which belong to the request; "": it was not given. */
+/* The headers that matter, which belong to the request; "": it was not
+ * given. */
 struct http_request {
 	const char *host, *origin;
 	const char *site, *mode; /* Sec-Fetch-Site, Sec-Fetch-Mode */
 };
 
-/* False where a header is there twice, since nobody knows which of the two
- * others believe, or has bytes that belong into none. */
+/* Finds the headers. False where one is there twice, since nobody knows which
+ * of the two others believe, or has bytes that belong into none. */
 bool request_read(const struct evkeyvalq *headers, struct http_request *out);
 
-/* Whether Host is an IP address, localhost, or one of `names`. */
+/* Whether Host is an IP address, localhost, or one of the `n` names. */
 bool request_names_us(
     const struct http_request *r, const char *const *names, size_t n);
 /* Whether another site's page made the request; if it navigates to a page of
