@@ -21,7 +21,7 @@
 #include "commands/option_list.h"
 #include "ctl/ctl_client.h"
 
-/* What the words before the last one say, as take() has understood them. */
+/* take() keeps here how it has understood the words before the last one. */
 struct typed_line {
 	/* The command; NULL while its name is not written yet. */
 	const struct ctl_command *cmd;

@@ -43,7 +43,7 @@ static const char *const needs[] = {"name", "attributes", "rights",
 static const char *const types[] = {"unknown", "regular file", "directory",
     "block", "character", "link", "socket", "fifo"};
 
-/* What became of a prediction, by the words that the daemon sends
+/* The daemon sends one of these words for the outcome of a prediction
  * (Prediction.state). */
 static const struct word states[] = {
     {"wanted", "waits for room on the link"},

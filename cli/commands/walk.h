@@ -20,7 +20,7 @@
 void walk_catch(void);
 bool walk_stopped(void);
 
-/* What is shown of one walk. Start with walk_init(); nothing is to be freed. */
+/* The screen of one walk. Start with walk_init(); nothing is to be freed. */
 struct walk_screen {
 	struct progress progress;
 	/* Milliseconds to the next question; 0: it is the first one. */

@@ -147,10 +147,10 @@ static const char *property(
 	return buf;
 }
 
-/* What systemd says of the unit. One that was started again is a warning
- * although it runs now: each crash made all mounts wait. Where a daemon answers
- * and the unit is not active, somebody started it by hand, which is no
- * mistake. */
+/* Reports the unit's state by systemd's properties. One that was started again
+ * is a warning although it runs now: each crash made all mounts wait. Where a
+ * daemon answers and the unit is not active, somebody started it by hand, which
+ * is no mistake. */
 static void report_unit(
     const struct doctor_env *env, const char *text, struct findings *out)
 {

@@ -207,8 +207,8 @@ static void check_speed(const char *dir, struct findings *out)
 		    "cache_dir to another one");
 }
 
-/* What the daemon itself says: it may have given the disk up before this
- * process came. */
+/* Reports each server whose data the daemon does not keep on the disk: it may
+ * have given the disk up before this process came. */
 static void check_daemon(const struct doctor_env *env, struct findings *out)
 {
 	char text[DOCTOR_TEXT], name[DOCTOR_TEXT];

@@ -22,8 +22,8 @@ enum { PRIVILEGED = 1024 };
 
 /* ---- what the daemon says ---------------------------------------------- */
 
-/* What the daemon knows of its connection. An idle one was not needed lately,
- * which is in order. */
+/* Reports the daemon's own view of its connection. An idle one was not needed
+ * lately, which is in order. */
 static void check_state(
     const Forefetch__ServerStatus *srv, struct findings *out)
 {

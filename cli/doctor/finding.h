@@ -32,7 +32,7 @@ struct finding {
 	char *what;
 	/* How it is: a sentence without a full stop. */
 	char *fact;
-	/* What to do about it; NULL or "": nothing. */
+	/* The action that mends it; NULL or "": there is none. */
 	char *remedy;
 };
 

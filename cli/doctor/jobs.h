@@ -18,7 +18,7 @@ enum { JOBS_MAX = 64 };
 struct doctor_job {
 	/* Its heading; jobs of one group stand together. */
 	const char *group;
-	/* What it looks at, told where it does not end. */
+	/* Names the thing that it looks at, told where it does not end. */
 	const char *name;
 	/* Called in a process of its own, with a copy of all memory. What it
 	 * adds to `out` comes back; nothing else does. */

@@ -9,7 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What to probe. The texts are the caller's. */
+/* The server, and perhaps the export, that is probed. The texts are the
+ * caller's. */
 struct probe_target {
 	/* A name or an address, without brackets. */
 	const char *host;
@@ -46,7 +47,7 @@ struct probe_why {
 	/* Without a full stop; empty: it works. Bytes of the server are in it:
 	 * print it with ctl_put_bytes(). */
 	char sentence[1024];
-	/* What to do, likewise; may be empty. */
+	/* The action that mends it, likewise; may be empty. */
 	char remedy[512];
 };
 

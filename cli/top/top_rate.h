@@ -31,8 +31,8 @@ struct top_totals {
 /* Reads them out of the answer to stats. */
 void top_totals_read(const Forefetch__ServerStats *srv, struct top_totals *out);
 
-/* What happened in a second, between two samples; only the shares are not
- * rates. */
+/* The rates of a server between two samples: all are per second, but for the
+ * shares. */
 struct top_rates {
 	/* Else the others are 0, and the shares -1. */
 	bool known;
@@ -56,7 +56,7 @@ struct top_rates {
 void top_rates_find(const struct top_totals *then, const struct top_totals *now,
     double seconds, struct top_rates *out);
 
-/* What happened on one mount in a second. */
+/* The rates of one mount between two samples. */
 struct top_mount_rates {
 	bool known;
 	double calls, bytes;

@@ -46,7 +46,7 @@ struct balance_sums {
 	uint64_t received_bytes;     /* from the server */
 };
 
-/* What the file holds: all time, and the last days on which there were
+/* The contents of the file: all time, and the last days on which there were
  * calls. */
 struct balance_kept {
 	struct balance_sums all;

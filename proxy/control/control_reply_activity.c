@@ -27,7 +27,7 @@ enum {
 	NAMES_MAX = 256,    /* more than all rows of a server */
 };
 
-/* What the functions below need to make one answer. */
+/* Everything that the functions below need to make one answer. */
 struct activity {
 	struct reply *r;
 	struct arena *arena; /* of what is answered */

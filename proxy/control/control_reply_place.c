@@ -149,7 +149,8 @@ static void fill_prediction(struct reply *r, const struct prefetch_told *told,
 	out->prefetch = msg;
 }
 
-/* What is not known becomes one of the values that protocol.h has for that. */
+/* A number that is not known becomes one of the values that protocol.h has for
+ * that. */
 static void fill_explained(
     struct reply *r, const struct explain *x, Forefetch__Explained *out)
 {

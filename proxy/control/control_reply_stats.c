@@ -118,8 +118,8 @@ static uint32_t permille(uint64_t part, uint64_t whole)
 	return (uint32_t)((double)part * 1000 / (double)whole + 0.5);
 }
 
-/* What `forefetch stats` explains as accuracy, coverage, timeliness and waste.
- * Errors count as unused: they cost a call as well. */
+/* Computes accuracy, coverage, timeliness and waste, which `forefetch stats`
+ * shows. Errors count as unused: they cost a call as well. */
 static void fill_prefetch(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStats *out)
 {

@@ -33,8 +33,8 @@
 
 enum { TEXT_MAX = 512 };
 
-/* What the thread is asked, and what it has found. While `busy` it belongs to
- * the thread, else to the loop. */
+/* The thread's orders, and its findings. While `busy` it belongs to the thread,
+ * else to the loop. */
 struct opening {
 	struct iopool_job job;
 	bool busy;

@@ -29,8 +29,8 @@ struct room;
 struct server;
 struct statedir;
 
-/* What a server is made with. Everything that is pointed to outlives the
- * server, but for `config`, which server_set_config() replaces. */
+/* servers.c fills this in to make a server. Everything that is pointed to
+ * outlives the server, but for `config`, which server_set_config() replaces. */
 struct server_params {
 	struct event_base *base;
 	/* How long turns of the loop take, for the gauges. */

@@ -121,7 +121,7 @@ static void measure_prefetch(
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
 }
 
-/* What holds calls ahead back. */
+/* Measures whether a pause or a metered link holds calls ahead back. */
 static void measure_hold(struct prefetch *pf, struct metrics *m)
 {
 	struct hold_status st;

@@ -28,8 +28,8 @@ struct server {
 	struct drc *drc;
 	struct drc *write_drc;
 	struct cachehome *home;
-	/* What the link carries; `linkkeep` keeps that over a restart, and
-	 * `link` says when the server is away. */
+	/* Estimates the link; `linkkeep` keeps that over a restart, and `link`
+	 * says when the server is away. */
 	struct linkest *estimate;
 	struct linkkeep *linkkeep;
 	struct linkwatch *link;

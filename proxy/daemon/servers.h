@@ -27,8 +27,8 @@ struct server;
 struct servers;
 struct statedir;
 
-/* What all servers share, and who is told. Everything that is pointed to
- * outlives the servers. */
+/* The things that all servers share, and the functions by which the daemon
+ * hears of changes. Everything that is pointed to outlives the servers. */
 struct servers_params {
 	struct event_base *base;
 	const struct loopwatch *loop;

@@ -9,7 +9,7 @@
 
 #include <hiredis/hiredis.h>
 
-/* What an error asks for. */
+/* The ways in which an error is to be dealt with. */
 enum redis_fault {
 	FAULT_NONE,   /* of this one command */
 	FAULT_REFUSE, /* asking again is of no use */

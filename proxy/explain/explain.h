@@ -23,9 +23,10 @@ enum explain_found {
 	EXPLAIN_UNMOUNTED, /* nobody has mounted the export */
 };
 
-/* What is known of a path. Ages count in microseconds from the sending of the
- * call that brought it; UINT64_MAX: there was none since the daemon started.
- * `…_fresh`: a client would be answered from it now, without the server. */
+/* The caches' knowledge of a path. Ages count in microseconds from the sending
+ * of the call that brought it; UINT64_MAX: there was none since the daemon
+ * started. `…_fresh`: a client would be answered from it now, without the
+ * server. */
 struct explain {
 	enum explain_found found;
 	const char *consistency; /* static */

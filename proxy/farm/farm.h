@@ -88,8 +88,8 @@ struct farm_flush_status {
 bool farm_flush(struct farm *f);
 void farm_get_flush(const struct farm *f, struct farm_flush_status *st);
 
-/* What a server's part is made with. All that is pointed to, but for the
- * address, outlives it. */
+/* The daemon fills this in to make a server's part. All that is pointed to, but
+ * for the address, outlives it. */
 struct farm_server_params {
 	struct farm *farm;
 	struct caches *caches;
@@ -126,7 +126,7 @@ void farm_trees_know(struct farm_server *s);
  * if it was not yet. */
 void farm_trees_seen(struct farm_server *s, uint32_t uid);
 
-/* What a caller has to do after asking. */
+/* Tells the caller how to go on. */
 enum farm_answer {
 	FARM_NO,    /* the farm has nothing, or is of no use: ask the server */
 	FARM_ASKED, /* a claim in fetch's table covers the beginning */

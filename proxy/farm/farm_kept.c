@@ -9,8 +9,9 @@
 
 enum { KEPT_SLOTS = 32768 }; /* a power of two */
 
-/* What the engine has of one key. A new key takes the place of any other with
- * its slot: then a value may be published twice, which only costs. */
+/* How many bytes the engine has of one key. A new key takes the place of any
+ * other with its slot: then a value may be published twice, which only
+ * costs. */
 struct farm_kept {
 	uint64_t tag;
 	uint32_t len; /* of a value's pieces, in all */

@@ -53,7 +53,7 @@ enum trees_state {
 	SEALS
 };
 
-/* What is shared of one user. */
+/* One user whose learned trees are shared. */
 struct trees_user {
 	struct engine_ask ask;
 	LIST_ENTRY(trees_user) link;
@@ -78,7 +78,7 @@ struct trees_user {
 	struct predictor_snapshot *snapshot;
 };
 
-/* What is shared of one server's users. */
+/* The users of one server whose learned trees are shared. */
 struct farm_trees {
 	struct farm_server *server;
 	struct farm_trees_params p;

@@ -42,7 +42,8 @@ enum {
 	HINT_TEXT_MAX = 256 * 1024, /* bytes of their paths */
 };
 
-/* What the hints of one server need. All that is pointed to outlives them. */
+/* The modules that the hints of one server use. All that is pointed to outlives
+ * them. */
 struct hint_params {
 	struct event_base *base;
 	struct prefetch *prefetch;

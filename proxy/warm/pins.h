@@ -70,7 +70,7 @@ unsigned pins_remove(
  * last time. */
 void pins_tick(struct pins *ps, bool demand, uint64_t now_us);
 
-/* What is told of a pin. Texts are the pin's. */
+/* Tells of one pin. Texts are the pin's. */
 struct pins_info {
 	uint32_t uid;
 	const char *export, *path; /* until the pin is removed */

@@ -45,7 +45,8 @@ enum {
 	WARM_WALKS_UID = 16, /* of a uid other than these */
 };
 
-/* What the walks of one server need. All that is pointed to outlives them. */
+/* The modules that the walks of one server use. All that is pointed to outlives
+ * them. */
 struct warm_params {
 	struct prefetch *prefetch; /* whose queue the walks are in */
 	struct caches *caches;

@@ -159,7 +159,7 @@ static void found_data(struct warm_flight *fl, const READ3resok *r)
 	warm_push(fl->walk, &rest);
 }
 
-/* What a good reply leads to. */
+/* Goes on by a good reply. */
 static void found(struct warm_flight *fl, const union nfs_res *res)
 {
 	switch (fl->fl.call.proc->proc) {

@@ -362,8 +362,8 @@ static enum step step_mount(const struct todo *t)
 	return STEP_MORE;
 }
 
-/* What the caches know of the item's object is found anew in each step, as it
- * may have changed since the last. */
+/* Looks anew in each step at how the caches know the item's object, as that may
+ * have changed since the last. */
 enum step warm_step(
     struct warm_walk *w, struct item *it, uint64_t now_us, uint64_t *wait_us)
 {

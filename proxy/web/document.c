@@ -8,8 +8,8 @@
 #define LENGTH(a) (sizeof(a) / sizeof((a)[0]))
 #define JSON      "application/json"
 
-/* What may be asked for. Trees stay fresh for longer, as going through all of
- * them costs more than the rest. */
+/* The documents that clients may ask for. Trees stay fresh for longer, as going
+ * through all of them costs more than the rest. */
 static const struct document_kind kinds[] = {
     {"/metrics", "text/plain; version=0.0.4; charset=utf-8", 1000000,
 	document_metrics},
