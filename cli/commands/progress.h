@@ -36,9 +36,8 @@ struct progress {
 	size_t n;
 };
 
-/* Chooses by the options, and by whether stderr is a terminal. With --json
- * nothing is drawn on a terminal, where a person would mistake it for the
- * value. */
+/* Chooses by the options, and by whether stderr is a terminal. With --json no
+ * line is drawn on a terminal. */
 void progress_init(struct progress *p, const struct ctl_options *opt);
 
 /* Whether it is time for a line. A caller that is told true has to put one,

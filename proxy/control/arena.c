@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Memory of one response, in a list of chunks of which each is one allocation.
- * A response has some hundred of them at most times, so malloc(3) is fast
- * enough, and memory checkers see each access beyond one. */
+/* Memory of one response, in a list of chunks of which each is one allocation,
+ * so that memory checkers see each access beyond one. */
 #include "control/arena.h"
 
 #include <assert.h>

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* `forefetch reload`: begins a reload, and tells what came of it. The request
- * waits until servers that are added listen and those that are removed have
- * answered their clients, which takes seconds; the ticket tells the daemon
- * which reload it waits for. */
+ * waits until each server that is added or replaced serves or has failed, which
+ * takes seconds; the ticket tells the daemon which reload it waits for. */
 #include <stdlib.h>
 
 #include "control/control_reply_private.h"

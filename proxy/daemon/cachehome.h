@@ -23,12 +23,12 @@ struct iopool;
 struct metrics;
 struct statedir;
 
-/* Everything that is pointed to outlives the cachehome. */
+/* Everything that is pointed to outlives the cachehome, but for `config`. */
 struct cachehome_params {
 	struct event_base *base;
 	struct iopool *iopool;
 	struct statedir *state;
-	/* Of the start; the caches get another one by caches_set_config(). */
+	/* The configuration of the start, which only cachehome_new() reads. */
 	const struct config_server *config;
 	const char *name; /* outlives this */
 	struct metrics *metrics;

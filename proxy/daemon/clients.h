@@ -21,7 +21,8 @@ struct svc;
 /* The most connections of one server's clients. */
 enum { CLIENTS_MAX = 256 };
 
-/* Everything that is pointed to outlives the clients. */
+/* Everything that is pointed to outlives the clients, but for `config`, which
+ * clients_set_config() replaces. */
 struct clients_params {
 	struct event_base *base;
 	struct rbuf_pool *pool;

@@ -17,8 +17,8 @@ struct listens;
 
 enum { LISTENS_TEXT_MAX = 384 };
 
-/* Takes the sockets that systemd kept. NULL without memory. To be called once
- * in a process, before others look at the environment. */
+/* Takes the sockets that systemd kept, which it does once in a process. NULL
+ * without memory. */
 struct listens *listens_new(void);
 /* Closes those that listens_open() did not hand out. */
 void listens_free(struct listens *l);

@@ -168,7 +168,8 @@ static void measure_farm(const struct engine *e, struct metrics *m)
 	metrics_set_gauge(m, METRICS_GAUGE_FARM_SRTT_US, st.srtt_us);
 }
 
-/* metrics_settle() comes last, as it computes from the others. */
+/* metrics_settle() comes last: whoever is given the metrics may read the
+ * histograms. */
 const struct metrics *server_measure(struct server *s)
 {
 	measure_caches(cachehome_caches(s->home), s->p.disk_bytes, s->metrics);

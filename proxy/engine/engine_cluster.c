@@ -53,7 +53,7 @@ struct redis_node *cluster_add_node(
 	return n;
 }
 
-/* The node serves no slot: nothing in the map leads to it. */
+/* Nothing in the map may lead to the node any more. */
 void cluster_remove_node(struct engine *e, struct redis_node *n)
 {
 	e->nodes[n->index] = NULL;

@@ -53,9 +53,7 @@ struct explain {
 };
 
 /* Fills in `out` for the path below the export `export`, with the rights of
- * `user`; root is told everything. `path` is as for warm_begin(). Takes some
- * microseconds for each part of the path, and more for a file in very many
- * parts. */
+ * `user`; root is told everything. `path` is as for warm_begin(). */
 void explain(struct caches *c, struct prefetch *pf, const struct user *user,
     const char *export, const char *path, uint64_t now_us, struct explain *out);
 

@@ -42,8 +42,8 @@ enum {
 	HINT_TEXT_MAX = 256 * 1024, /* bytes of their paths */
 };
 
-/* The modules that the hints of one server use. All that is pointed to outlives
- * them. */
+/* The modules that the hints of one server use, which outlive them; and the
+ * configuration, which hints_set_config() replaces. */
 struct hint_params {
 	struct event_base *base;
 	struct prefetch *prefetch;

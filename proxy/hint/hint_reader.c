@@ -39,7 +39,8 @@ static bool is_dir(const struct hint_stream *s, uint64_t key)
 	return key != 0 && s->dirs[key % HINT_DIRS] == key;
 }
 
-/* Whether an access is one that a hint of the stream has led to. */
+/* Whether an access is about a file that a hint of the stream names, or about a
+ * directory on the way there. */
 static bool is_about_hints(
     struct hint_stream *s, const struct predictor_obs *obs)
 {

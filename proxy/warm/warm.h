@@ -45,8 +45,8 @@ enum {
 	WARM_WALKS_UID = 16, /* of a uid other than these */
 };
 
-/* The modules that the walks of one server use. All that is pointed to outlives
- * them. */
+/* The modules that the walks of one server use, which outlive them; and the
+ * configuration, which warm_set_config() replaces. */
 struct warm_params {
 	struct prefetch *prefetch; /* whose queue the walks are in */
 	struct caches *caches;

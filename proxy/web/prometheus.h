@@ -21,8 +21,8 @@ void prometheus_free(struct prometheus *p); /* NULL is allowed */
 
 /* Forgets the servers. */
 void prometheus_begin(struct prometheus *p);
-/* Adds a server, with gauges as they are now, and its state. Both are only
- * read. */
+/* Adds a server, with gauges as they are now, and its state. Nothing is kept of
+ * either. */
 void prometheus_add(struct prometheus *p, const struct control_server *srv,
     const Forefetch__ServerStatus *state);
 /* Writes all metrics of the servers that were added, behind what `out` has, and
