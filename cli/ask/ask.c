@@ -22,7 +22,7 @@ struct ask {
 	int fd;
 	/* Why it has no port below 1024, for ask_port_error(). */
 	int port_err;
-	/* Of the last call; the first is 1. */
+	/* The number of the last call; the first is 1. */
 	uint32_t xid;
 	/* When all of it ends, by clock_now_us(). */
 	uint64_t until_us;

@@ -57,8 +57,8 @@ static void offer(
 		puts(text);
 }
 
-/* The same of a field of a message. The text is cut at 255 bytes, which no name
- * of a server reaches. */
+/* Offers a field of a message. The text is cut at 255 bytes, which no name of a
+ * server reaches. */
 static void offer_bytes(
     const struct typed_line *l, const ProtobufCBinaryData *bytes)
 {

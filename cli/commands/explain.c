@@ -38,8 +38,8 @@ static const char *const rights[] = {
 static const char *const needs[] = {"name", "attributes", "rights",
     "first bytes", "listing", "absence", "later parts"};
 
-/* By the numbers of Explained.Type, which are those of ftype3 (RFC 1813 section
- * 2.5) with 0 for unknown. */
+/* Names of the types, by the numbers of Explained.Type, which are those of
+ * ftype3 (RFC 1813 section 2.5) with 0 for unknown. */
 static const char *const types[] = {"unknown", "regular file", "directory",
     "block", "character", "link", "socket", "fifo"};
 

@@ -49,8 +49,8 @@ static void judge_state(const Forefetch__FarmStatus *farm, struct findings *out)
 		    "engine's log; forefetch farm status shows each node");
 }
 
-/* By the ways in which the trial value did not come back: what happened, and
- * what to do about it. GOOD is not in the table. */
+/* For each way in which the trial value did not come back: the fact, and the
+ * remedy. GOOD is not in the table. */
 static const struct {
 	const char *fact, *remedy;
 } trials[] = {

@@ -38,8 +38,8 @@ static void put_head(const Forefetch__FarmStatus *farm)
 			: "  engine       Redis {version}\n");
 }
 
-/* Which kinds of values this machine shares, and the limit that it keeps to
- * when it gives some (publish_cap in the configuration). */
+/* Shows which kinds of values this machine shares, and the limit that it keeps
+ * to when it gives some (publish_cap in the configuration). */
 static void put_config(const Forefetch__FarmStatus *farm)
 {
 	fputs("  shares      ", stdout);

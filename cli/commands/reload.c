@@ -10,7 +10,7 @@
 #include "ctl/ctl_put.h"
 #include "text/json.h"
 
-/* By the numbers of Change.ChangeKind. */
+/* Words for the kinds of a change, by the numbers of Change.ChangeKind. */
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",

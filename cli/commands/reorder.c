@@ -19,7 +19,7 @@
 /* Milliseconds between two questions. */
 enum { ASK_MS = 100 };
 
-/* By the numbers of CompactEnd. */
+/* Sentences for the ends of a pass, by the numbers of CompactEnd. */
 static const char *const ends[] = {
     [FOREFETCH__COMPACT_END__LAID_OUT] = "laid out",
     [FOREFETCH__COMPACT_END__IN_ORDER] = "was in order already",

@@ -257,8 +257,8 @@ static bool import_from(FILE *in, struct ctl_client *c,
 	}
 }
 
-/* Also for `merge`, which differs only in what the daemon does if the user has
- * trees already. */
+/* Does `import` and `merge`, which differ only in how the daemon treats trees
+ * that the user has already. */
 static bool import(struct ctl_client *c, const struct ctl_options *opt)
 {
 	FILE *in = fopen(opt->args[1], "re");

@@ -18,7 +18,7 @@
 enum {
 	/* For what is learned; what does not fit is forgotten. */
 	BUDGET = 512 << 20,
-	/* Of one file, which is read as a whole. */
+	/* The bytes of one file, which is read as a whole. */
 	FILE_MAX = 64 << 20,
 	/* The most that forefetchd takes from a client; a larger result is
 	 * written, with a warning. */

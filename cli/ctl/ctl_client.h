@@ -36,7 +36,7 @@ struct ctl_client *ctl_open(const char *path);
 /* Asks one thing over the connection, as ctl_call() does. */
 Forefetch__Response *ctl_ask(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message);
-/* The same where the result that answers it has another number. */
+/* Asks one thing whose answer is a result of another number. */
 Forefetch__Response *ctl_ask_for(struct ctl_client *c,
     Forefetch__Request__CommandCase command, void *message,
     Forefetch__Response__ResultCase want);

@@ -32,7 +32,7 @@ struct ctl_options {
 	 * NULL: none. */
 	const char *server;
 	const char *output; /* -o; NULL: none */
-	/* Of probe; NULL: not given. */
+	/* These three are options of probe; NULL: not given. */
 	const char *nfs_port;
 	const char *mount_port;
 	const char *write;
@@ -49,7 +49,7 @@ struct ctl_options {
 	/* --watch, in seconds; 0: the command runs once. */
 	double watch_s;
 	const char *duration; /* --for; NULL: none */
-	/* Of top. */
+	/* These three are options of top. */
 	bool once;
 	const char *number; /* NULL: not given */
 	/* --interval, in seconds; 0: not given. */
@@ -81,8 +81,9 @@ struct ctl_command {
 	 * "directory" or "" for none of these. */
 	const char *actions;
 	const char *completes;
-	/* Not NULL: the command has a command line of its own, argv[0] being
-	 * its name, and the members above from `options` on are not used. */
+	/* A function that parses the whole command line, argv[0] being the
+	 * command's name; the members above from `options` on are not used
+	 * then. NULL for most commands. */
 	int (*main)(int argc, char **argv, const char *socket);
 };
 

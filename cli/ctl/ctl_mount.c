@@ -14,8 +14,9 @@
 
 #define MOUNTS "/proc/self/mounts"
 
-/* Of a line: five fields, of which three may be paths whose blanks take four
- * bytes each. What is longer is cut off, and is no mount of ours. */
+/* The longest line that is read: five fields, of which three may be paths whose
+ * blanks take four bytes each. A longer one is cut off, and is no mount of
+ * ours. */
 enum { LINE_BYTES = 64 << 10 };
 
 /* The part of `path` below `point`, without a slash in front; NULL: it is not

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Which mount of the proxy a path lies on. */
+/* Finds which mount of the proxy a path lies on. */
 #ifndef FOREFETCH_CTL_MOUNT_H
 #define FOREFETCH_CTL_MOUNT_H
 
@@ -18,8 +18,8 @@ struct ctl_place {
 	char path[CONTROL_PATH_MAX];
 };
 
-/* Of a path without symbolic links, "." and "..", by the lines of `mounts`
- * (fstab(5)); false where it lies on no NFSv3 mount. */
+/* Finds the place of a path that has no symbolic links, "." or "..", by the
+ * lines of `mounts` (fstab(5)). False where it lies on no NFSv3 mount. */
 bool ctl_mount_find(FILE *mounts, const char *path, struct ctl_place *out);
 
 /* The mounts as they are now, for many paths; NULL and errno. */
@@ -30,7 +30,8 @@ void ctl_mounts_free(struct ctl_mounts *m);
 bool ctl_mounts_place(
     struct ctl_mounts *m, const char *path, struct ctl_place *out);
 
-/* Of any path, with symbolic links followed; false after a message. */
+/* Finds the place of any path, of which symbolic links are followed; false
+ * after a message. */
 bool ctl_place_find(const char *path, struct ctl_place *out);
 /* The same, but without access to the file, so that the kernel does not ask the
  * server about it; symbolic links are not followed. */

@@ -34,13 +34,14 @@ const char *ctl_text_duration(char buf[CTL_TEXT_MAX], uint64_t us);
  * them.
  */
 void ctl_put_bytes(FILE *out, const uint8_t *s, size_t len);
-/* As text whose columns can be counted, so characters of no known width in the
- * locale become \xNN, too. To be freed; NULL without memory. */
+/* Makes text of which columns can be counted: characters of no known width in
+ * the locale become \xNN, too. To be freed; NULL without memory. */
 char *ctl_text_clean(const void *bytes, size_t len);
 /* A line, made as by printf, of which all becomes clean. */
 void ctl_say(FILE *out, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same on stderr: "forefetch: PATH: …"; NULL: without a path. */
+/* Writes such a line on stderr: "forefetch: PATH: …"; `path` NULL: without a
+ * path. */
 void ctl_complain(const char *path, const char *fmt, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -12,8 +12,8 @@
 
 #include "control/protocol.h"
 
-/* Of the length in front of a message, and seconds that the daemon may take to
- * take or to send any part of one. */
+/* LENGTH_BYTES is how many bytes say how long a message is. The daemon may take
+ * TIMEOUT_S seconds to take, or to send, any part of one. */
 #define LENGTH_BYTES 4
 #define TIMEOUT_S    10
 

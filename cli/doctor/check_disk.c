@@ -30,7 +30,7 @@ enum {
 	SLOW_BYTES = 8 << 20,
 };
 
-/* Of statfs(2); linux/magic.h has the others. */
+/* The type that statfs(2) has for XFS; linux/magic.h has the others. */
 #define XFS_MAGIC 0x58465342
 
 /* Names of file systems by statfs(2)'s f_type, for the line about the cache. */

@@ -208,9 +208,9 @@ static int use_mount(const char *dir)
 	return err == ENOENT ? ESTALE : err == EACCES ? 0 : err;
 }
 
-/* The same with a limit of ANSWER_US: ETIMEDOUT after that. The process that
- * hangs is killed, and ends when the kernel lets it; it is nobody's child
- * then. */
+/* Uses the mount in a process, for ANSWER_US at most: ETIMEDOUT after that. The
+ * process that hangs is killed, and ends when the kernel lets it; it is
+ * nobody's child then. */
 static int ask_mount(const char *dir)
 {
 	const struct timespec rest = {.tv_nsec = 5000000};

@@ -17,7 +17,7 @@
  * folded for. */
 enum { INDENT = 8, LEAST_WIDTH = 40 };
 
-/* By the states: the word, and the escape sequence of its colour. */
+/* For each state its word, and the escape sequence of its colour. */
 static const struct {
 	const char *name;
 	const char *colour;

@@ -17,8 +17,8 @@
 #include "ask/ask_host.h"
 #include "nfsproto/nfs3_list.h"
 
-/* Of rpcbind (RFC 1833): its port, its program, its versions for IPv4 and for
- * IPv6, and the procedure that lists everything. */
+/* Numbers of rpcbind (RFC 1833): its port, its program, its versions for IPv4
+ * and for IPv6, and the procedure that lists everything. */
 enum {
 	RPCBIND_PORT = 111,
 	RPCBIND_PROG = 100000,

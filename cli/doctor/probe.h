@@ -14,7 +14,7 @@
 struct probe_target {
 	/* A name or an address, without brackets. */
 	const char *host;
-	/* Of the export; NULL: the server alone. */
+	/* The path of the export; NULL: the server alone. */
 	const char *path;
 	/* TCP ports; 0: its rpcbind is asked. */
 	uint16_t nfs_port, mount_port;

@@ -17,7 +17,7 @@
 
 /* Bounds of what is asked of a server that people work on. */
 enum {
-	/* Of the reply to a READDIRPLUS. */
+	/* Bytes of the reply to a READDIRPLUS. */
 	LIST_BYTES = 32 << 10,
 	/* Files that are tried, the largest ones. */
 	FILES_MAX = 8,
@@ -324,7 +324,7 @@ static void measure_rate(
 	    read_many(a, c, 0, chunk, SMALL, &bytes, &us) || bytes == 0)
 		return;
 	note_rate(f, bytes, us);
-	/* As much more as a second may bring. */
+	/* Now it asks for as much more as a second may bring. */
 	total = least(
 	    least(RATE_MAX, c->size - SMALL), bytes * RATE_US / f->rate_us);
 	if (total < chunk ||

@@ -281,7 +281,7 @@ int mount_helper(int argc, char **argv, const char *socket)
 	return code;
 }
 
-/* The same with the exit codes of forefetch. */
+/* Runs the command, and returns an exit code of forefetch. */
 static int mount_main(int argc, char **argv, const char *socket)
 {
 	struct mount_job job = {

@@ -20,7 +20,7 @@ enum { LEAST_S = 5, TEXT_BYTES = 1024 };
 
 /* The exports of the server, for a message. */
 struct export_text {
-	/* As many paths as it holds, with commas between them. */
+	/* The paths, as many as it holds, with commas between them. */
 	char text[TEXT_BYTES];
 	/* The path is one of them, or lies below one. */
 	bool covered;

@@ -15,7 +15,8 @@
 
 /* One mount of a file system of NFSv3. */
 struct mount_entry {
-	/* As it was typed, and as the kernel shows it: "nas:/home". */
+	/* The source as it was typed, and as the kernel shows it:
+	 * "nas:/home". */
 	char source[MOUNT_HOST_MAX + MOUNT_PATH_MAX + 2];
 	char dir[4096];
 	/* The address that the kernel talks to. */
@@ -23,7 +24,7 @@ struct mount_entry {
 	unsigned port;
 	/* Address and port: "127.0.0.1:289", "[::1]:289". */
 	char listen[80];
-	/* Which file system of the server it is; "" where that is not known. */
+	/* Names the file system of the server; "" where that is not known. */
 	char fsid[40];
 };
 

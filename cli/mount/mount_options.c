@@ -31,7 +31,7 @@ enum treat {
 	DROP,
 	/* With the reason of its row. */
 	REFUSE,
-	/* By its name, in take_row(). */
+	/* Each has its own rule in take_row(). */
 	SPECIAL,
 };
 

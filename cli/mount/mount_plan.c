@@ -212,9 +212,9 @@ static bool check_server_setting(const struct mount_plan_in *in,
 	    srv->file, srv->line);
 }
 
-/* The same of a setting that an [export] section may have of its own. `export`
- * is the section that stays in force for the path, or NULL. Sets `*differs` if
- * the setting has to be written. */
+/* Checks a setting that an [export] section may have of its own. `export` is
+ * the section that stays in force for the path, or NULL. Sets `*differs` if the
+ * setting has to be written. */
 static bool check_policy_setting(const struct mount_plan_in *in,
     const struct config_server *srv, const struct config_export *export,
     const struct config_setting *setting, bool *differs, struct mount_why *why)

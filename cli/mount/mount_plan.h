@@ -39,7 +39,7 @@ struct mount_plan_in {
 
 /* The section that serves the mount, and the files that make it so. */
 struct mount_plan {
-	/* Of the section. */
+	/* The name of the section. */
 	char name[MOUNT_NAME_MAX];
 	/* At which the daemon listens, for addr=. */
 	char address[64];

@@ -217,7 +217,7 @@ int umount_helper(int argc, char **argv, const char *socket)
 	return run(&job, argc, argv);
 }
 
-/* The same with the exit codes of forefetch. */
+/* Runs the command, and returns an exit code of forefetch. */
 static int umount_main(int argc, char **argv, const char *socket)
 {
 	struct umount_job job = {

@@ -15,7 +15,8 @@ static void put_rate(struct json *j, const char *key, bool known, double value)
 		json_null(j, key);
 }
 
-/* The same of what is counted in bytes and microseconds, in whole ones. */
+/* Writes a count of bytes or microseconds, in whole ones; null where it is not
+ * known. */
 static void put_whole(struct json *j, const char *key, bool known, double value)
 {
 	if (known)

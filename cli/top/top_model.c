@@ -38,7 +38,7 @@ static const Forefetch__ServerActivity *activity_of(
 	return NULL;
 }
 
-/* The same server in the former sample; NULL: it is new. */
+/* Finds the server in the former sample; NULL: it is new. */
 static const struct top_server *former_of(
     const struct top_model *m, const ProtobufCBinaryData *name)
 {

@@ -18,7 +18,7 @@ enum {
 
 /* An object that the daemon was asked for. */
 struct name_slot {
-	/* Of key_of(); 0: the slot is free. */
+	/* The key that key_of() makes; 0: the slot is free. */
 	uint64_t key;
 	/* When the daemon was asked last. */
 	uint64_t asked_ms;

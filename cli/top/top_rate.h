@@ -34,7 +34,7 @@ void top_totals_read(const Forefetch__ServerStats *srv, struct top_totals *out);
 /* The rates of a server between two samples: all are per second, but for the
  * shares. */
 struct top_rates {
-	/* Else the others are 0, and the shares -1. */
+	/* The rates are known; else the others are 0, and the shares -1. */
 	bool known;
 	/* Between the samples. */
 	double seconds;
@@ -45,9 +45,9 @@ struct top_rates {
 	/* Seconds that all clients together waited, in each second. */
 	double waited_s;
 	double used, late, unused, dropped;
-	/* Of the calls that caches are for; -1: there was none. */
+	/* The share of the calls that caches are for; -1: there was none. */
 	double hit_share;
-	/* Of the bytes that came over the link; -1: none did. */
+	/* The share of the bytes that came over the link; -1: none did. */
 	double ahead_share;
 };
 
@@ -60,11 +60,12 @@ void top_rates_find(const struct top_totals *then, const struct top_totals *now,
 struct top_mount_rates {
 	bool known;
 	double calls, bytes;
-	/* Of the calls that change nothing; -1: there were no others. */
+	/* The share of the calls that change nothing; -1: there were no
+	 * others. */
 	double hit_share; /* -1: there were no calls but changes */
 };
 
-/* The same as top_rates_find(), of one mount. */
+/* Finds the rates of one mount, as top_rates_find() does those of a server. */
 void top_mount_rates_find(const Forefetch__MountUse *then,
     const Forefetch__MountUse *now, double seconds,
     struct top_mount_rates *out);

@@ -117,7 +117,7 @@ void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
 struct table_plan {
 	/* Columns of text; 0: the column is left out. */
 	int widths[TOP_TABLE_COLUMNS];
-	/* Of the widths that are shown, with the gaps. */
+	/* The sum of the widths that are shown, with the gaps. */
 	int sum;
 	int nshown;
 };

@@ -49,7 +49,7 @@ void top_table_row(struct top_table *t, enum top_style style);
 /* The next cell of the row; of text that is ours, or clean (top_text.h). */
 void top_table_cell(struct top_table *t, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/* The same for bytes of unknown origin. */
+/* Puts bytes of unknown origin into the next cell. */
 void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len);
 
 /* Draws heads and rows into the area; returns how many of its rows they took, 0

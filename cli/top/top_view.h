@@ -8,9 +8,9 @@
 #include "top/top_model.h"
 #include "top/top_page.h"
 
-/* By what servers are sorted, the greatest first. */
+/* Servers are sorted by one of these, the greatest first. */
 enum top_sort {
-	/* As in the configuration. */
+	/* The order of the configuration. */
 	TOP_SORT_NAME,
 	TOP_SORT_CALLS,
 	TOP_SORT_LINK,
@@ -22,8 +22,8 @@ enum top_sort {
  * started. */
 struct top_look {
 	enum top_sort sort;
-	/* Of the model's servers, the one that all but the first table is
-	 * about; -1: all. */
+	/* The number of the one server that all but the first table is about;
+	 * -1: they are about all. */
 	int server;
 	/* Only columns that matter, for long names. */
 	bool wide;

@@ -24,8 +24,8 @@
 
 #define FILE_NAME "totals"
 
-/* Of the line: its version, the numbers of a set of sums, and the characters of
- * one number with the blank in front of it. */
+/* The version of the line, how many numbers a set of sums has, and the
+ * characters of one number with the blank in front of it. */
 enum { VERSION = 1, NUMBERS = 7, DIGITS_MAX = 21 };
 _Static_assert(sizeof(struct balance_sums) == NUMBERS * sizeof(uint64_t),
     "a set of sums is as many numbers");

@@ -145,7 +145,8 @@ struct control_ops {
 	 * Everything that is put into `out` is from the arena, or outlives the
 	 * call. */
 	void (*fill_status)(void *ctx, struct arena *a, Forefetch__Status *out);
-	/* The same without the servers, and the i-th of them alone. */
+	/* Fill in the daemon's part alone, and the status of the i-th
+	 * server. */
 	void (*fill_daemon)(void *ctx, struct arena *a, Forefetch__Status *out);
 	void (*fill_server)(
 	    void *ctx, size_t i, struct arena *a, Forefetch__ServerStatus *out);

@@ -9,9 +9,9 @@
 /* A listening UNIX socket and the file that it made. Zeros: none. */
 struct control_socket {
 	int fd;
-	/* Of the file, allocated; NULL: nothing is open. */
+	/* The path of the file, allocated; NULL: nothing is open. */
 	char *path;
-	/* Of the file; `ino` is 0 until it was made. */
+	/* The file's device and inode; `ino` is 0 until the file was made. */
 	dev_t dev;
 	ino_t ino;
 };

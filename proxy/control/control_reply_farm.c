@@ -15,7 +15,7 @@
  * a handful. */
 enum { NODES_MAX = 256 };
 
-/* By the states of engine.h. */
+/* The protocol's numbers for the states of engine.h. */
 static const Forefetch__FarmStatus__State states[] = {
     [ENGINE_CONNECTING] = FOREFETCH__FARM_STATUS__STATE__CONNECTING,
     [ENGINE_UP] = FOREFETCH__FARM_STATUS__STATE__UP,
@@ -132,7 +132,7 @@ Forefetch__FarmStatus *control_farm_off(
 
 /* ---- check ------------------------------------------------------------ */
 
-/* By the results of farm_check.h. */
+/* The protocol's numbers for the results of farm_check.h. */
 static const Forefetch__FarmChecked__Trial trials[] = {
     [FARM_TRIAL_GOOD] = FOREFETCH__FARM_CHECKED__TRIAL__GOOD,
     [FARM_TRIAL_NOT_ASKED] = FOREFETCH__FARM_CHECKED__TRIAL__NOT_ASKED,

@@ -90,7 +90,8 @@ bool reply_sees_all(const struct reply *r);
 
 /* Borrow a string, which may be NULL. */
 ProtobufCBinaryData reply_bytes(const char *text);
-/* As a string; NULL where it is none, or too long. */
+/* Copies bytes of a request to a string in the arena; NULL where they have a
+ * NUL or are too long. */
 const char *reply_text(struct reply *r, const ProtobufCBinaryData *b);
 
 /*

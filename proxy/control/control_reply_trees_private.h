@@ -13,7 +13,8 @@ struct trees {
 	const Forefetch__TreesRequest *request;
 	struct control_server server;
 	struct predictor *p;
-	/* Whose trees: the peer's uid, or TREES_ALL for root. */
+	/* The user whose trees they are: the peer's uid, or TREES_ALL for
+	 * root. */
 	uint64_t uid;
 	/* The answer, in the reply's arena. */
 	Forefetch__Trees *out;

@@ -27,7 +27,7 @@ struct history {
 	uint64_t calls;
 	/* Microseconds, since the history was made. */
 	uint64_t saved_us, added_us;
-	/* The same until the last sample. */
+	/* These sums as they were at the last sample. */
 	uint64_t saved_before_us, added_before_us;
 	/* All counts until the last sample, not differences. */
 	struct history_sample total;

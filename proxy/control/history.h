@@ -100,7 +100,7 @@ void history_get_totals(struct history *h, struct history_totals *out);
 /* The sum of all samples' saved_us, since it was made and until now; never less
  * than before. 0 where `h` is NULL. */
 uint64_t history_saved_us(struct history *h);
-/* The same of added_us. */
+/* The sum of all samples' added_us, likewise. */
 uint64_t history_added_us(struct history *h);
 /* The sum of all samples' saved_us since midnight, or since it was made, where
  * that is later. 0 where `h` is NULL. */

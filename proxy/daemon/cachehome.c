@@ -28,7 +28,7 @@
 
 /* After that long, a disk that did not work is tried again. */
 #define RETRY_US         UINT64_C(30000000)
-/* As long as a write of data may take. */
+/* A save may take as long as a write of data. */
 #define SAVE_DEADLINE_US UINT64_C(10000000)
 
 enum { TEXT_MAX = 512 };

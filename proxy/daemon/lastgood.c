@@ -16,7 +16,7 @@
 #include "base/statefile.h"
 #include "config/config.h"
 
-/* Of the file. */
+/* The name of the file. */
 #define NAME "last.conf"
 
 /* In the first directory of those that systemd names. */

@@ -19,7 +19,7 @@
 /* Bytes of a program's name in /proc, and the number of TCP_LISTEN there. */
 enum { COMM_MAX = 16, STATE_LISTEN = 0x0a };
 
-/* Whose a socket is: a user, and the number that its descriptors show. */
+/* The user who owns a socket, and the number that its descriptors show. */
 struct owner {
 	unsigned uid;
 	unsigned long inode;

@@ -61,7 +61,7 @@ struct reload {
 	 * `err`. */
 	struct config *loaded;
 	char err[CONFIG_ERR_MAX];
-	/* From reload_begin() to finish(). */
+	/* A reload is under way, from reload_begin() to finish(). */
 	bool busy;
 	/* Another reload is to follow this one. */
 	bool again;
@@ -72,9 +72,9 @@ struct reload {
 	uint64_t begun_us;
 	/* The files were taken up, though some changes may have failed. */
 	bool any;
-	/* By the number of the reload, modulo REPORTS. */
+	/* A report is at the number of its reload, modulo REPORTS. */
 	struct report reports[REPORTS];
-	/* Of the last one: the first failure, and the settings that wait for a
+	/* The last reload's first failure, and the settings that wait for a
 	 * restart, with commas between them. */
 	char error[CONFIG_ERR_MAX], restart[CONFIG_ERR_MAX];
 };
@@ -151,7 +151,7 @@ static bool is_noted(struct reload *r, const char *server)
 
 /* ---- the log, status and systemd --------------------------------------- */
 
-/* By the numbers of Change.ChangeKind. */
+/* Words for the kinds of a change, by the numbers of Change.ChangeKind. */
 static const char *const kinds[] = {
     [FOREFETCH__CHANGE__CHANGE_KIND__ADDED] = "added",
     [FOREFETCH__CHANGE__CHANGE_KIND__CHANGED] = "changed",

@@ -244,15 +244,16 @@ static int flush_caches(struct caches *c, uint64_t now_us)
 	return c->attr != old && forget_until(c->attr, now_us) ? 0 : -ENOMEM;
 }
 
-/* Also has the disk tried again, since whoever empties caches may do so because
- * of it. */
+/* Has the disk tried again as well, since whoever empties caches may do so
+ * because of it. */
 int server_flush(struct server *s)
 {
 	int rc = flush_caches(cachehome_caches(s->home), clock_now_us());
 
 	event_active(s->ev_bury, EV_TIMEOUT, 0);
 	cachehome_retry(s->home);
-	/* Which file system an [export] is about was forgotten, too. */
+	/* The caches have forgotten which file system an [export] is about,
+	 * too. */
 	svc_set_config(s->svc, s->p.config);
 	if (rc < 0)
 		log_warn("server server=%s: drop: %s", s->name, strerror(-rc));

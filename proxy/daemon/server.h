@@ -52,7 +52,7 @@ struct server_params {
 	uint64_t memory_bytes;
 	/* For what is learned; does not change. */
 	uint64_t learn_bytes;
-	/* As in struct config. */
+	/* The rate as struct config has it, in bits a second. */
 	uint64_t reorder_rate;
 	bool metered;             /* see server_set_metered() */
 	uint64_t paused_until_us; /* see server_pause() */
@@ -119,7 +119,7 @@ void server_set_metered(struct server *s, bool metered);
 
 /* Calls ahead are paused until `until_us`, as hold_pause() has it. */
 void server_pause(struct server *s, uint64_t until_us);
-/* Until when they are; 0: they are not. */
+/* The time until which they are paused; 0: they are not. */
 uint64_t server_paused_until_us(const struct server *s);
 
 /* Accepts no more connections and calls. */

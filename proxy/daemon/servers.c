@@ -25,7 +25,8 @@
 /* STEP_US is how often what is not at rest is moved on. */
 enum {
 	STEP_US = 5000,
-	/* The same while one opens, half of which is the load. */
+	/* Microseconds between two steps while one opens; half of that is the
+	 * load. */
 	LOAD_US = 1000,
 	/* How often the shares of memory and disk are divided anew. */
 	SHARES_US = 1000000,
@@ -74,8 +75,8 @@ struct servers {
 	struct servers_params p;
 	struct held_config *held;
 	TAILQ_HEAD(, servers_entry) entries;
-	/* Those that serve, in the order of the configuration, which is that of
-	 * all who look at them. */
+	/* The servers that serve, in the order of the configuration, which is
+	 * that of all who look at them. */
 	struct server **serving;
 	size_t nserving;
 	struct event *ev_step;
@@ -248,7 +249,7 @@ static struct server *new_server(
 	    .paused_until_us = e->paused_until_us,
 	    .config = entry_config(e)};
 
-	/* Until it is known what it has, so that nothing of that is lost. */
+	/* A new server may keep all, until it is known how much it has. */
 	sp.disk_bytes = c->cache_size;
 	sp.memory_bytes = c->memory_size;
 	sp.learn_bytes = shares_learn(c, ss->serving, ss->nserving);

@@ -85,7 +85,7 @@ void servers_pause(struct servers *ss, uint64_t until_us);
 
 /* The configuration in force; it is freed when no server has it any more. */
 const struct config *servers_config(const struct servers *ss);
-/* Those that serve, in the order of the configuration. */
+/* The servers that serve, in the order of the configuration. */
 size_t servers_count(const struct servers *ss);
 struct server *servers_at(const struct servers *ss, size_t i);
 

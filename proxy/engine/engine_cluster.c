@@ -109,7 +109,7 @@ static void map_arm(struct engine *e, uint64_t us)
 	(void)evtimer_add(e->ev_map, &tv);
 }
 
-/* Not more often than map_gap_us, however often nodes say MOVED. */
+/* It asks not more often than map_gap_us, however often nodes say MOVED. */
 void cluster_want_map(struct engine *e)
 {
 	uint64_t since_us;

@@ -59,7 +59,7 @@ struct engine {
 	struct event *ev_map;
 	bool map_wanted; /* ev_map fires soon */
 	uint64_t map_asked_us, map_gap_us;
-	/* Which node is asked for the next map. */
+	/* The node that is asked for the next map. */
 	unsigned map_turn;
 
 	struct engine_removal *removal; /* NULL: none is under way */
@@ -76,7 +76,7 @@ uint16_t crc16(const void *data, size_t len);
 /* Redis Cluster specification, "Key distribution model" and "Hash tags": where
  * a key has a {tag} that is not empty, only the first such counts. */
 unsigned crc16_slot(const char *key, size_t len);
-/* Whose key it is, or NULL. */
+/* The node whose key it is, or NULL. */
 struct redis_node *cluster_route(
     const struct engine *e, const char *key, size_t len);
 /* Takes over what MOVED or ASK says: the node that it names, or NULL. */

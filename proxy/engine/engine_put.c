@@ -24,7 +24,7 @@ enum {
 /* A SET that waits to be sent, or for its answer. */
 struct engine_put {
 	struct redis_call call;
-	/* As libhiredis formats it; NULL once it is sent. */
+	/* The command as libhiredis formats it; NULL once it is sent. */
 	char *command;
 	size_t bytes; /* of the command */
 	/* It is a mark: only where there is nothing. */

@@ -92,8 +92,9 @@ static void learn_rate(struct redis_node *n, uint64_t took_us, size_t bytes)
 	    all->us_per_mib ? (7 * all->us_per_mib + per_mib) / 8 : per_mib;
 }
 
-/* Of replies that follow each other, each took since the one before. What came
- * out of a long silence says nothing of the next. */
+/* Learns from an answer. Where replies follow each other, each took the time
+ * since the one before. An answer after a long silence says nothing of the
+ * next. */
 static void call_learn(struct redis_node *n, const struct redis_call *c,
     const redisReply *r, uint64_t now_us)
 {

@@ -36,15 +36,15 @@ enum {
 	 * hold the loop. */
 	READ_BYTES = 16 << 10,
 	READS = 16,
-	/* Of a status, an error or a number; libhiredis searches it again for
-	 * its end as more of it comes. */
+	/* Bytes of a status, an error or a number; libhiredis searches it again
+	 * for its end as more of it comes. */
 	LINE_MAX_BYTES = 64 << 10,
 	LENGTH_BYTES = 24, /* the digits of a length */
-	/* Of one reply, arrays within arrays included. */
+	/* Elements of one reply, arrays within arrays included. */
 	ELEMENTS_MAX = 1 << 18,
 	DEPTH_MAX = 7, /* what libhiredis 0.14 takes; later ones take any */
 	REPLY_MAX_BYTES = ENGINE_VALUE_MAX + (8 << 20),
-	/* Of all connections of an engine. */
+	/* Bytes that all connections of an engine hold together. */
 	HELD_MAX_BYTES = 3 * REPLY_MAX_BYTES,
 	/* A buffer that was larger than this goes when it is empty. */
 	SPARE_BYTES = 128 << 10,

@@ -56,7 +56,7 @@ void redis_conn_free(struct redis_conn *c);
  * memory, or where the connection has ended. */
 bool redis_conn_send(struct redis_conn *c, int argc, const char *const *argv,
     const size_t *lens);
-/* The same for a command that redisFormatCommandArgv() made. */
+/* Sends a command that redisFormatCommandArgv() made. */
 bool redis_conn_send_formatted(
     struct redis_conn *c, const char *command, size_t len);
 

@@ -173,8 +173,8 @@ const char *redis_node_error(const struct redis_node *n);
 /* Sends a command of words; where that fails, the connection ends. */
 bool redis_node_ask(struct redis_node *n, redis_call_done on_done, int argc,
     const char *const *argv);
-/* The same with a call of the caller's, which it takes; NULL: there was no
- * memory for it. */
+/* Sends such a command with a call of the caller's, which it takes; NULL: there
+ * was no memory for it. */
 bool redis_node_ask_call(struct redis_node *n, struct redis_call *c,
     redis_call_done on_done, int argc, const char *const *argv);
 /* Ends the connection, if there is one; it is tried again later. `why` is what
@@ -186,7 +186,8 @@ void redis_node_unready(struct redis_node *n, const char *why);
 void redis_node_ready(struct redis_node *n);
 /* Says in the log what it is now, if that is new. */
 void redis_node_note(struct redis_node *n);
-/* As redis_node_fail() or _unready(), or nothing: what an error asks for. */
+/* Does what an error asks for: redis_node_fail(), redis_node_unready(), or
+ * nothing. */
 void redis_node_judge(struct redis_node *n, const redisReply *r);
 
 #endif

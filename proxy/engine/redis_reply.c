@@ -72,7 +72,7 @@ enum redis_fault redis_fault_of(const redisReply *r, const char **why)
 
 /* ---- INFO: lines "NAME:VALUE" ------------------------------------------ */
 
-/* Behind NAME: in its line; NULL where there is none. */
+/* The text behind NAME: in its line; NULL where there is none. */
 static const char *info_find(const char *text, const char *name)
 {
 	size_t len = strlen(name);

@@ -12,7 +12,8 @@
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/ground/observe.h"
 
-/* Of a file: one in more parts is told to have less than it has. */
+/* Parts of a file that are counted: one in more of them is told to have less
+ * than it has. */
 enum { EXTENTS_MAX = 1 << 17 };
 
 /* One question. */

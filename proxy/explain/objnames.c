@@ -87,7 +87,8 @@ static uint32_t *by_object(const struct objnames *on, uint64_t object)
 	return &on->objects[at];
 }
 
-/* The same by the number of a node. */
+/* The place of a node's number in its table, or the free one where it
+ * belongs. */
 static uint32_t *by_node(const struct objnames *on, slab_ref node)
 {
 	size_t at = hash_number(node) & on->mask;

@@ -73,7 +73,7 @@ void farm_free(struct farm *f);
 struct engine *farm_engine(struct farm *f);
 /* The keys of this farm begin with this. */
 const char *farm_prefix(const struct farm *f);
-/* As it was when the farm was begun. */
+/* The farm's configuration as it was when the farm was begun. */
 const struct config_farm *farm_config(const struct farm *f);
 
 /* How the removal of all values does, or how the last one ended. */
@@ -107,8 +107,9 @@ struct farm_server *farm_server_new(const struct farm_server_params *p);
 /* Ends it; claims of questions under way are dropped. NULL is allowed. */
 void farm_server_free(struct farm_server *s);
 
-/* Whose learned trees are shared, from farm_trees_begin() to farm_trees_end().
- * All that is pointed to lives until then. */
+/* The predictor whose learned trees are shared, from farm_trees_begin() to
+ * farm_trees_end(), and what belongs to it. All that is pointed to lives until
+ * then. */
 struct farm_trees_params {
 	struct predictor *predictor;
 	struct namemap *names; /* of absences, by observe_absent() */

@@ -200,8 +200,8 @@ struct farm_check *farm_check_new(struct farm *f, uint64_t now_us)
 	c->farm = f;
 	c->ask.on_value = on_value;
 	c->begun_us = now_us;
-	/* So that it has a key that nobody else's check has, nor a former one.
-	 * Where it fails, the key of the farm still makes it one of its own. */
+	/* Random bytes give it a key that no other check has. Where there are
+	 * none, the key of the farm still makes it one of its own. */
 	(void)!getrandom(c->value, RANDOM_BYTES, 0);
 	seal_name(f->seal, KIND_CHECK, c->value, sizeof(c->value), c->key.name);
 	seal_close(f->seal, c->key.name, c->value, sizeof(c->value), c->sealed);

@@ -43,7 +43,8 @@ bool farm_check_step(struct farm_check *c, uint64_t now_us);
 
 /* How the trial ended; valid when the check is over. */
 enum farm_trial farm_check_trial(const struct farm_check *c);
-/* Of the fastest of some; 0: there was no answer. */
+/* The round trip of the fastest of some questions, in microseconds; 0: there
+ * was no answer. */
 uint64_t farm_check_round_trip_us(const struct farm_check *c);
 /* Each node that was asked, and what its keys are: two arrays of as many
  * elements, which live as long as the check. Returns how many. */

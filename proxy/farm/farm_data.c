@@ -13,7 +13,7 @@
 #include "farm/farm_private.h"
 #include "upstream/fetch.h"
 
-/* Of one call; more are asked for behind them. */
+/* Cells of one call; more are asked for behind them. */
 enum { CELLS_MAX = 32 };
 
 /* One cell of a file that is asked for. */

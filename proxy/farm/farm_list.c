@@ -141,7 +141,8 @@ static struct list_ask *list_ask_new(
 	return NULL;
 }
 
-/* As in farm_data.c. */
+/* Asks for one listing now and then while the engine has had none for long, to
+ * notice when that changes. */
 static void probe(
     struct farm_server *s, const struct node *dir, uint32_t cred, bool plus)
 {

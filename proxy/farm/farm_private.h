@@ -43,7 +43,7 @@ enum {
 	 * it, which tells when it has some again. */
 	BARREN_MISSES = 16,
 	BARREN_PART = 8,
-	/* So much may be on its way from the engine for nobody's call. */
+	/* Bytes that may be on their way from the engine for nobody's call. */
 	AHEAD_BYTES_MAX = 1 << 20,
 };
 
@@ -120,7 +120,8 @@ void farm_listing_key(const struct farm_server *s, const nfs3_fh *fh,
 
 void farm_trees_key(
     const struct farm_server *s, uint32_t uid, struct farm_key *key);
-/* Of who asks for things of the server. */
+/* The key under which machines leave word that they ask for things of the
+ * server. */
 void farm_others_key(const struct farm_server *s, struct farm_key *key);
 
 struct engine_key farm_engine_key(const struct farm_key *key);

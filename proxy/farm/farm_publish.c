@@ -241,7 +241,7 @@ static void item_ready(struct farm_publish *p, struct publish_item *it)
 	TAILQ_INSERT_TAIL(&p->ready, it, link);
 }
 
-/* So many bytes of the cell came. */
+/* Bytes of the cell came; once all have, nothing more is to come. */
 static void item_grows(struct farm_publish *p, struct publish_item *it,
     uint64_t bytes, uint64_t all)
 {

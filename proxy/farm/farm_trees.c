@@ -209,7 +209,8 @@ static void on_value(struct engine_ask *ask, const void *data, size_t len)
 	submit(u, OPENS, trees_job_open, open_done);
 }
 
-/* As another machine found the link, if it is not known here. */
+/* Takes the link's estimate over from another machine, if the link is not known
+ * here. */
 static void begin_link(struct farm_trees *t, const struct linkest_kept *kept)
 {
 	struct linkest *le = t->server->p.link;
@@ -317,8 +318,8 @@ static void pack_done(struct iopool_job *job)
 	soon(u);
 }
 
-/* Of some of what is in the snapshot its handles, or of what is absent its
- * names; 0 at the end, less than that without memory. */
+/* Adds the handles, or for what is absent the names, of some of the snapshot:
+ * 1, or 0 at the end, less than that without memory. */
 static int add_rows(struct trees_user *u)
 {
 	struct trees_job *j = u->job;

@@ -16,8 +16,8 @@ enum {
 	DEADLINE_LEAST_US = 5000,
 	/* A value that nobody waits for has more time. */
 	DEADLINE_AHEAD_US = 100000,
-	/* Of the time in which the server would answer, at most this part is
-	 * spent on waiting for the engine. */
+	/* A client waits for the engine at most this part of the time in which
+	 * the server would answer. */
 	DEADLINE_PART = 2,
 };
 

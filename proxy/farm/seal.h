@@ -28,9 +28,9 @@ enum {
 /* Derives all keys from the contents of a key file. NULL and errno: EINVAL
  * where all bytes are equal or libsodium does not start, ENOMEM. */
 struct seal *seal_new(const unsigned char key[SEAL_KEY_FILE_BYTES]);
-/* The same from a file: 32 bytes, or 64 hexadecimal digits and an end of line;
- * not to be read by others than its owner and group. NULL and a sentence in
- * `err` that says what to do. */
+/* Derives them from a file: 32 bytes, or 64 hexadecimal digits and an end of
+ * line; not to be read by others than its owner and group. NULL and a sentence
+ * in `err` that says what to do. */
 struct seal *seal_load(const char *path, char *err, size_t errlen);
 /* Overwrites the keys. NULL is allowed. */
 void seal_free(struct seal *s);

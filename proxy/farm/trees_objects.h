@@ -46,8 +46,8 @@ bool trees_add_handles(
  */
 bool trees_take_handles(struct bytetable_view *v, struct caches *c, size_t max);
 
-/* The same for names of absences, by their hashes. A row is the name and,
- * behind it, the hash, little endian. */
+/* Do so for names of absences, by their hashes. A row is the name and, behind
+ * it, the hash, little endian. */
 bool trees_add_names(struct bytetable *t, const struct namemap *names,
     const uint64_t *hashes, size_t n);
 bool trees_take_names(

@@ -21,7 +21,7 @@
 #include "base/iopool.h"
 #include "warm/pins.h"
 
-/* Of a credential; of more groups the first count. */
+/* Groups of a credential that are kept; of more groups the first count. */
 enum { PIN_GROUPS_MAX = 16 };
 
 /* One pin. */
@@ -56,7 +56,7 @@ struct pins {
 	void *data;
 	size_t len;
 	int job_error; /* set by the thread; read when the job is done */
-	/* Of the last save; 0: it went well. */
+	/* The errno of the last save, negative; 0: it went well. */
 	int error;
 };
 

@@ -78,8 +78,8 @@ void warm_set_config(struct warm *wm, const struct config_server *config);
  */
 struct warm_walk *warm_begin(struct warm *wm, const struct user *who,
     const char *export, const char *path, bool data);
-/* The same for a pin (datacache_pin()), with data. Files that the server does
- * not let the user read, or for which there is no room, are not pinned.
+/* Begins a walk for a pin (datacache_pin()), with data. Files that the server
+ * does not let the user read, or for which there is no room, are not pinned.
  * `asked`: a user asked for it now, so that a metered link does not hold it
  * back. */
 struct warm_walk *warm_begin_pin(struct warm *wm, const struct user *who,

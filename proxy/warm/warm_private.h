@@ -25,8 +25,8 @@
 
 enum {
 	WARM_ITEMS_MAX = 65536, /* of one walk; about 7 MiB */
-	/* Of one walk: more are a tree without an end. And of all walks of a
-	 * server, 32 MiB or so. */
+	/* Directories of one walk: more are a tree without an end. And of all
+	 * walks of a server, 32 MiB or so. */
 	WARM_DIRS_MAX = 1 << 20,
 	WARM_DIRS_ALL_MAX = 1 << 21,
 	WARM_FLIGHTS_MAX = 64,

@@ -33,7 +33,7 @@ enum {
 
 /* The document's state between two turns. */
 struct shapes {
-	/* Of the server whose trees these are. */
+	/* The prefetch of the server whose trees these are. */
 	const struct prefetch *prefetch;
 	/* The number of the server, as the prefetch of a later one may lie at
 	 * the same address. */

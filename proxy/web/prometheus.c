@@ -106,7 +106,8 @@ struct prometheus {
 	uint64_t started_us;            /* by the wall clock */
 	size_t servers;                 /* since prometheus_begin() */
 	size_t families[METRICS_KINDS]; /* of each: the first of its family */
-	/* Of the table above, and behind it of families, each at its first. */
+	/* Lines of the metrics of the table above, and behind these of
+	 * families, each at its first kind. */
 	struct text lines[METRICS + METRICS_KINDS];
 	struct text labels; /* of the samples that are added now */
 	bool failed;        /* memory was short */
