@@ -80,11 +80,13 @@ char *unittest_folder(void)
 	return AFTER(folder_remove, folder);
 }
 
-void unittest_add(const char *name, CMUnitTestFunction run)
+void unittest_add(const char *name, CMUnitTestFunction run, bool has_fixture)
 {
 	if (ntests == TESTS_MAX)
 		abort();
 	fixtures[ntests] = fixture;
+	if (!has_fixture)
+		fixtures[ntests].open = NULL;
 	tests[ntests++] = (struct CMUnitTest){.name = name,
 	    .test_func = run,
 	    .setup_func = set_up_test,

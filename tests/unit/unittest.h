@@ -35,26 +35,27 @@ struct unittest_fixture {
 	CMFixtureFunction set_up, tear_down;
 };
 
-/* A test. Its second argument, if there is one, declares what *state is to it,
- * which is cmocka's and the fixture's. */
+/* A test. Its second argument, if there is one, declares what *state is to it:
+ * a FIXTURE() is for those tests only that have one. */
 #define TEST(...)                                                              \
-	UNITTEST_PICK(__VA_ARGS__, UNITTEST_OF, UNITTEST_OF_STATE, 0)          \
+	UNITTEST_PICK(__VA_ARGS__, UNITTEST_OF, UNITTEST_ALONE, 0)             \
 	(__VA_ARGS__)
 #define UNITTEST_PICK(name, made, macro, ...) macro
-#define UNITTEST_OF_STATE(name)                                                \
-	static void name(void **state);                                        \
-	UNITTEST_EARLY(__LINE__)                                               \
-	{                                                                      \
-		unittest_add(#name, name);                                     \
-	}                                                                      \
-	static void name(__attribute__((unused)) void **state)
+#define UNITTEST_ALONE(name)                  UNITTEST_TEST(name, false)
 #define UNITTEST_OF(name, made)                                                \
 	static void name##_of(made);                                           \
-	UNITTEST_OF_STATE(name)                                                \
+	UNITTEST_TEST(name, true)                                              \
 	{                                                                      \
 		name##_of(*state);                                             \
 	}                                                                      \
 	static void name##_of(made)
+#define UNITTEST_TEST(name, has_fixture)                                       \
+	static void name(void **state);                                        \
+	UNITTEST_EARLY(__LINE__)                                               \
+	{                                                                      \
+		unittest_add(#name, name, has_fixture);                        \
+	}                                                                      \
+	static void name(__attribute__((unused)) void **state)
 
 /* The tests behind it are about a `type` of zeros that is made for each, opened
  * and, at the end, closed by these functions. */
@@ -67,7 +68,7 @@ struct unittest_fixture {
 		    NULL});                                                    \
 	}                                                                      \
 	struct unittest_fixture
-/* They have these functions of cmocka's, or NULL. */
+/* All tests behind it have these functions of cmocka's, or NULL. */
 #define FIXTURE_OF_STATE(set_up, tear_down)                                    \
 	UNITTEST_EARLY(__LINE__)                                               \
 	{                                                                      \
@@ -101,7 +102,7 @@ static inline void unittest_free(void *pointer)
 void *unittest_after(void (*end)(void *), void *x);
 /* A folder that is empty; it is there until the test is over. */
 char *unittest_folder(void);
-void unittest_add(const char *name, CMUnitTestFunction run);
+void unittest_add(const char *name, CMUnitTestFunction run, bool has_fixture);
 void unittest_set_fixture(const struct unittest_fixture *f);
 /* All tests, between these two of the program: how many failed. A program that
  * has no main() does this, without them. */

@@ -199,14 +199,14 @@ static bool first_lookup_in_whole_seconds(struct world *w, uint32_t other)
 }
 
 /* One tick later is not enough. */
-TEST(test_next_second)
+TEST(test_next_second, struct world *w)
 {
-	assert_false(first_lookup_in_whole_seconds(*state, 11));
+	assert_false(first_lookup_in_whole_seconds(w, 11));
 }
 
-TEST(test_second_after_next)
+TEST(test_second_after_next, struct world *w)
 {
-	assert_true(first_lookup_in_whole_seconds(*state, 12));
+	assert_true(first_lookup_in_whole_seconds(w, 12));
 }
 
 TEST(test_year_2100_of_one_file, struct world *w)

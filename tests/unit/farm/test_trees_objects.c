@@ -233,8 +233,6 @@ static void assert_name(
 	assert_memory_equal(got, name, len);
 }
 
-FIXTURE_OF_STATE(NULL, NULL);
-
 /* Those that are known go out, and come in, a part at a time. */
 TEST(test_names_there_and_back)
 {

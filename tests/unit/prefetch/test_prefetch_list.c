@@ -421,18 +421,18 @@ static void all_pages(struct world *w)
 	assert_int_equal(page(w, fresh_us, ROOM, &span), 0);
 }
 
-TEST(test_all_pages)
+TEST(test_all_pages, struct world *w)
 {
-	all_pages(*state);
+	all_pages(w);
 }
 
 /* The root of an export has a short handle, since it needs no file number:
  * knfsd gives 8 bytes less than to what is in it. */
-TEST(test_long_handles)
+TEST(test_long_handles, struct world *w)
 {
 	for (int i = 2; i < LARGE; i++)
 		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d12345678", i);
-	all_pages(*state);
+	all_pages(w);
 }
 
 /* A client reads on; whether what follows is wanted, and nothing else. */

@@ -472,8 +472,6 @@ TEST(test_names_that_come_back, struct walk_world *s)
 	}
 }
 
-FIXTURE_OF_STATE(NULL, NULL);
-
 /* ---- the tree ------------------------------------------------------------ */
 
 TEST(test_tree_is_bounded)

@@ -121,8 +121,6 @@ static bool ambiguous(uint32_t proc, nfsstat3 status)
 	return doubt_ambiguous(proc_of(proc), &args, &res);
 }
 
-FIXTURE_OF_STATE(NULL, NULL);
-
 TEST(test_errors)
 {
 	static const struct {
@@ -199,8 +197,6 @@ static void ask_time(set_time *t, uint32_t seconds, uint32_t nseconds)
 	t->set_time_u.time.nseconds = nseconds;
 }
 
-FIXTURE(struct world, set_up, tear_down);
-
 TEST(test_set_not_known, struct world *w)
 {
 	union nfs_args args = {.setattr = {.object = fh_of("file")}};
@@ -215,14 +211,14 @@ TEST(test_set_not_known, struct world *w)
 	    doubt_object(w->caches, proc_of(NFSPROC3_SETATTR), &args).key, 0);
 }
 
-TEST(test_set_mode)
+TEST(test_set_mode, struct world *w)
 {
-	struct set s = set_of(*state);
+	struct set s = set_of(w);
 	unsigned mode = s.is.mode;
 
 	s.asked.new_attributes.mode.set_it = TRUE;
 	s.asked.new_attributes.mode.set_uint32_u.value = mode ^ 1;
-	set_note(*state, &s);
+	set_note(w, &s);
 	assert_found(&s, DOUBT_SET_NOT_DONE);
 	s.is.ctime.seconds++;
 	s.is.size++;
@@ -236,13 +232,13 @@ TEST(test_set_mode)
 	assert_found(&s, DOUBT_SET_NOT_DONE);
 }
 
-TEST(test_set_size)
+TEST(test_set_size, struct world *w)
 {
-	struct set s = set_of(*state);
+	struct set s = set_of(w);
 
 	s.asked.new_attributes.size.set_it = TRUE;
 	s.asked.new_attributes.size.set_size3_u.size = s.is.size + 5;
-	set_note(*state, &s);
+	set_note(w, &s);
 	s.is.ctime.seconds++;
 	s.is.mode ^= 1;
 	assert_found(&s, DOUBT_SET_NOT_DONE);
@@ -253,13 +249,13 @@ TEST(test_set_size)
 	assert_found(&s, DOUBT_SET_DONE);
 }
 
-TEST(test_set_times)
+TEST(test_set_times, struct world *w)
 {
-	struct set s = set_of(*state);
+	struct set s = set_of(w);
 
 	ask_time(&s.asked.new_attributes.atime, 5, 0);
 	ask_time(&s.asked.new_attributes.mtime, 6, 123456789);
-	set_note(*state, &s);
+	set_note(w, &s);
 	s.is.ctime.seconds++;
 	/* Somebody read it since, and the server keeps microseconds. */
 	s.is.atime.seconds = 99;
@@ -271,12 +267,12 @@ TEST(test_set_times)
 	assert_found(&s, DOUBT_SET_UNKNOWN);
 }
 
-TEST(test_set_to_the_servers_time)
+TEST(test_set_to_the_servers_time, struct world *w)
 {
-	struct set s = set_of(*state);
+	struct set s = set_of(w);
 
 	s.asked.new_attributes.mtime.set_it = SET_TO_SERVER_TIME;
-	set_note(*state, &s);
+	set_note(w, &s);
 	s.is.ctime.seconds++;
 	s.is.mtime.seconds++;
 	assert_found(&s, DOUBT_SET_NOT_DONE);

@@ -207,19 +207,19 @@ static void babble(struct world *w, const void *bytes, size_t len)
 	assert_int_equal(c.replies, 1);
 }
 
-TEST(test_no_reply)
+TEST(test_no_reply, struct world *w)
 {
-	babble(*state, "\x80\0\0\x08no reply", 12);
+	babble(w, "\x80\0\0\x08no reply", 12);
 }
 
-TEST(test_odd_record)
+TEST(test_odd_record, struct world *w)
 {
-	babble(*state, "\x80\0\0\x05 odd", 9);
+	babble(w, "\x80\0\0\x05 odd", 9);
 }
 
-TEST(test_too_long_record)
+TEST(test_too_long_record, struct world *w)
 {
-	babble(*state, "\xff\xff\xff\xfc", 4);
+	babble(w, "\xff\xff\xff\xfc", 4);
 }
 
 /* The replies that come are parts of a record that does not end. */

@@ -433,8 +433,6 @@ TEST(test_who_has_said_all_is_answered, struct listener *l)
 	l->page.shuts = false;
 }
 
-FIXTURE_OF_STATE(NULL, NULL);
-
 TEST(test_text)
 {
 	ENDS_BY(text_free) struct text t = {0};
@@ -456,8 +454,6 @@ TEST(test_text)
 	    "0 1.5 0.000007 18446744073709551615\"\xc3\xa4\\udcff\\u000a"
 	    "\\udce2\\udc82\",\"a_\\u003c\":null");
 }
-
-FIXTURE_OF_STATE(setup, teardown);
 
 /* promtool wants a help of each; it has to be understood without the others. */
 TEST(test_helps, struct listener *l)
