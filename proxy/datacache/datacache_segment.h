@@ -86,7 +86,7 @@ void segments_each(struct datacache *dc, void (*each)(struct segment *seg));
 /* The oldest of a kind that `fits`, or NULL. */
 struct segment *segment_oldest(const struct datacache *dc,
     enum segment_kind kind, bool (*fits)(const struct segment *seg));
-/* What the files of a kind take on disk. */
+/* Returns the bytes that the files of a kind take on disk. */
 uint64_t segments_bytes(const struct datacache *dc, enum segment_kind kind);
 
 /* Count again what its files take on disk. */

@@ -93,7 +93,7 @@ void writer_give_up(struct datacache *dc, enum segment_kind kind);
 bool writer_waits(const struct datacache *dc, enum segment_kind kind);
 bool writer_is_preparing(const struct datacache *dc, enum segment_kind kind);
 bool writer_has_moves(const struct datacache *dc, enum segment_kind kind);
-/* What it would write first is a move of the layout. */
+/* Whether its first move is one of the layout. */
 bool writer_serves_layout(const struct datacache *dc, enum segment_kind kind);
 /* Bytes that it can take in moves without another segment. */
 uint64_t writer_room_bytes(const struct datacache *dc, enum segment_kind kind);
