@@ -2,8 +2,8 @@
 /*
  * The cache consists of these files: FORMAT (datacache_dir.h), and for each
  * segment NNNNNNNN.seg (payload only) and NNNNNNNN.idx (entries of one size, of
- * which the first is a head). An entry is written after its payload. Entries count
- * where their checksum is right, in the order of `seq` over all segments.
+ * which the first is a head). An entry is written after its payload. Entries
+ * count where their checksum is right, in the order of `seq` over all segments.
  */
 #ifndef FOREFETCH_DATACACHE_DISK_H
 #define FOREFETCH_DATACACHE_DISK_H
