@@ -271,11 +271,9 @@ TEST(test_trace, struct fixture *fx)
 	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
 	head = res->trace->data.len;
 	assert_string_equal(res->trace->why, "");
-	response_free(res);
 	learn_runs(fx, 100);
 	res = ask_trace(fx, other, FOREFETCH__TRACE_ACTION__STOP);
 	assert_int_equal(res->trace->going, 1);
-	response_free(res);
 	learn_runs(fx, 1);
 	res = ask_trace(fx, fd, FOREFETCH__TRACE_ACTION__TAKE);
 	assert_true(res->trace->data.len > head);
@@ -311,22 +309,4 @@ TEST(test_trace_bounds, struct fixture *fx)
 	assert_int_equal(how, TRACER_STOPPED);
 	for (int i = 0; i < TRACER_TRACES_MAX; i++)
 		tracer_end(traces[i]);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_warm),
-	    TEST(test_bad_places),
-	    TEST(test_paths),
-	    TEST(test_explain),
-	    TEST(test_pin),
-	    TEST(test_bad_hints),
-	    TEST(test_trace),
-	    TEST(test_trace_bounds),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

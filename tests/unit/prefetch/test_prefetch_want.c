@@ -291,36 +291,6 @@ TEST(test_merge, struct world *w)
 	assert_next(w, 11);
 }
 
-/* A listing spares as many lookups as the most hopeful say, until somebody will
- * read it. */
-static void test_spared(void **state)
-{
-	struct world *w = *state;
-	struct prediction pred = {
-	    .object = 10, .p = 0.5f, .lead = 1, .needs = PREDICTOR_NEEDS_ATTR};
-	struct want *x = want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-
-	assert_non_null(x);
-	pred.needs = PREDICTOR_NEEDS_LISTING;
-	pred.calls_spared = 3;
-	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-	assert_true(x->wish.calls_spared == 3);
-	pred.calls_spared = 2;
-	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-	assert_true(x->wish.calls_spared == 3);
-	pred.needs = PREDICTOR_NEEDS_ATTR;
-	pred.calls_spared = 0;
-	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-	assert_true(x->wish.calls_spared == 3);
-	pred.needs = PREDICTOR_NEEDS_LISTING;
-	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-	assert_true(x->wish.calls_spared == 0);
-	pred.calls_spared = 9;
-	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
-	assert_true(x->wish.calls_spared == 0);
-	want_drop(queue_next(w->pf.queue));
-}
-
 /* Rights are one's own: the same object is wanted by each. */
 TEST(test_creds, struct world *w)
 {
