@@ -76,7 +76,7 @@ static struct farm_check *checked(struct check_world *w)
 static const struct engine_sample_node *node(
     const struct farm_check *c, const struct farm_check_keys **keys)
 {
-	const struct engine_sample_node *nodes;
+	static const struct engine_sample_node *nodes;
 
 	assert_int_equal(farm_check_nodes(c, &nodes, keys), 1);
 	return nodes;
