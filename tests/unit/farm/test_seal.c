@@ -275,7 +275,6 @@ static void must_load(struct folder *f)
 	seal_name(same, 'd', "x", 1, name[1]);
 	assert_string_equal(name[0], name[1]);
 	seal_free(s);
-	seal_free(same);
 }
 
 #define DIGITS                                                                 \
