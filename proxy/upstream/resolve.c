@@ -8,9 +8,10 @@
  *                                  fails
  *
  * The probe decides only what resolve_error() and resolve_denied() say: the
- * port goes to upstream.c before it is answered. Another of the host's
- * addresses is taken only when upstream.c cannot connect to the one that was
- * found (resolve_again()).
+ * port goes to upstream.c before it is answered. The next of the host's
+ * addresses is taken when the rpcbind of one gives nothing, at once until all
+ * were tried; and when upstream.c cannot connect to the one that was found
+ * (resolve_again()).
  */
 #include "upstream/resolve.h"
 
@@ -55,7 +56,11 @@ struct resolve {
 	uint64_t anew_us; /* when that was last done */
 	struct sockaddr_storage host;
 	struct sockaddr_storage found[RESOLVE_COUNT]; /* the last time */
-	unsigned round; /* which of the host's addresses is next */
+	unsigned count; /* of the host's addresses */
+	unsigned tried; /* which of them `host` is */
+	unsigned round; /* which of them is next */
+	bool failed;    /* a program was not found there */
+	bool answered;  /* its rpcbind gave the port of one */
 	bool warned;
 	/* Asks whether the server has NFSv3: at the port that its rpcbind gave,
 	 * or, where that gave none, at the usual one. */
@@ -99,17 +104,22 @@ bool resolve_busy(const struct resolve *r)
 	return is_asking(r) || r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT];
 }
 
-/* Looks again after AGAIN_US; the first of several failures is logged. */
-static void resolve_failed(struct resolve *r, const char *what, const char *why)
+/* Looks again after `us`, unless resolve_anew() does so sooner. */
+static void look_later(struct resolve *r, uint64_t us)
 {
-	struct timeval tv = clock_timeval(AGAIN_US);
+	struct timeval tv = clock_timeval(us);
 
+	if (!r->anew)
+		event_add(r->ev_again, &tv);
+}
+
+/* Logs the first of several failures. */
+static void log_failed(struct resolve *r, const char *what, const char *why)
+{
 	if (!r->warned)
 		log_warn("resolve server=%s host=%s: %s: %s; trying again",
 		    r->p.name, r->p.host, what, why);
 	r->warned = true;
-	if (!r->anew)
-		event_add(r->ev_again, &tv);
 }
 
 /* Logs an address that is new. During an outage the same one is found again and
@@ -179,19 +189,41 @@ static void program_failed(
 {
 	snprintf(
 	    r->error[what], ERROR_MAX, "%s: %s", programs[what].label, why);
-	resolve_failed(r, programs[what].name, why);
+	r->failed = true;
+	log_failed(r, programs[what].name, why);
+}
+
+/*
+ * Ends the look at an address when its last question is answered. Where rpcbind
+ * gave no port, it may be that nobody is reached at that address, so the next
+ * one is tried, as mount(8) does. An rpcbind that gave one of the ports is
+ * asked for the other again: another address may be another machine's.
+ */
+static void look_ended(struct resolve *r)
+{
+	bool more;
+
+	if (r->query[RESOLVE_NFS] || r->query[RESOLVE_MOUNT] || !r->failed)
+		return;
+	if (!r->answered)
+		r->round = r->tried + 1;
+	more = !r->answered && r->round % r->count != 0;
+	look_later(r, more ? 0 : AGAIN_US);
 }
 
 static void on_port(
     struct resolve *r, enum resolve_what what, uint16_t port, const char *why)
 {
 	r->query[what] = NULL;
-	if (port)
+	if (port) {
+		r->answered = true;
 		resolve_found(r, what, port);
-	else
+	} else {
 		program_failed(r, what, why);
+	}
 	if (what == RESOLVE_NFS)
 		resolve_probe(r, port);
+	look_ended(r);
 }
 
 static void on_nfs_port(void *arg, uint16_t port, const char *why)
@@ -224,14 +256,16 @@ static void resolve_port(struct resolve *r, enum resolve_what what)
 
 /* Returns the address that is next in turn. */
 static const struct addrinfo *pick_address(
-    const struct resolve *r, const struct addrinfo *list)
+    struct resolve *r, const struct addrinfo *list)
 {
 	const struct addrinfo *ai;
-	unsigned count = 0, at;
+	unsigned at;
 
+	r->count = 0;
 	for (ai = list; ai; ai = ai->ai_next)
-		count++;
-	at = r->round % count;
+		r->count++;
+	r->tried = r->round;
+	at = r->tried % r->count;
 	for (ai = list; at > 0; at--)
 		ai = ai->ai_next;
 	return ai;
@@ -267,7 +301,8 @@ static void name_failed(struct resolve *r, const char *why)
 	for (int i = 0; i < RESOLVE_COUNT; i++)
 		snprintf(r->error[i], ERROR_MAX, "the name %s is not known: %s",
 		    r->p.host, why);
-	resolve_failed(r, "address", why);
+	log_failed(r, "address", why);
+	look_later(r, AGAIN_US);
 }
 
 static void asks_cancel(struct resolve *r)
@@ -276,6 +311,12 @@ static void asks_cancel(struct resolve *r)
 		hostname_cancel(r->asks[i].name);
 		r->asks[i].name = NULL;
 	}
+}
+
+static void probe_cancel(struct resolve *r)
+{
+	portmap_cancel(r->probe);
+	r->probe = NULL;
 }
 
 /* Takes the answer to a question for the name. The first that has addresses
@@ -295,11 +336,15 @@ static void on_addresses(
 		return;
 	}
 	asks_cancel(r);
+	/* It is about the address before. */
+	probe_cancel(r);
 	ai = pick_address(r, list);
 	memset(&r->host, 0, sizeof(r->host));
 	memcpy(&r->host, ai->ai_addr, ai->ai_addrlen);
+	r->failed = r->answered = false;
 	resolve_port(r, RESOLVE_NFS);
 	resolve_port(r, RESOLVE_MOUNT);
+	look_ended(r);
 }
 
 static void ask_name(struct resolve *r)
@@ -333,8 +378,7 @@ static void queries_cancel(struct resolve *r)
 		portmap_cancel(r->query[i]);
 		r->query[i] = NULL;
 	}
-	portmap_cancel(r->probe);
-	r->probe = NULL;
+	probe_cancel(r);
 }
 
 void resolve_anew(struct resolve *r, uint64_t now_us)
@@ -372,12 +416,10 @@ static void on_again(evutil_socket_t fd, short what, void *arg)
 
 void resolve_again(struct resolve *r)
 {
-	struct timeval tv = clock_timeval(AGAIN_US);
-
 	if (resolve_busy(r) || event_pending(r->ev_again, EV_TIMEOUT, NULL))
 		return;
-	r->round++;
-	event_add(r->ev_again, &tv);
+	r->round = r->tried + 1;
+	look_later(r, AGAIN_US);
 }
 
 /* ---- making one ------------------------------------------------------- */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Where a server is: its address by name, its ports by its rpcbind. Nothing
- * here blocks (hostname.h); it tries until it knows, and again when told that
- * what it knew does not answer. It is asked by daemon/, which hands what it
- * finds to upstream_set_address().
+ * here blocks (hostname.h); it tries all of the host's addresses until it
+ * knows, and again when told that what it knew does not answer. It is asked by
+ * daemon/, which hands what it finds to upstream_set_address().
  */
 #ifndef FOREFETCH_RESOLVE_H
 #define FOREFETCH_RESOLVE_H
