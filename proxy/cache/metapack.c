@@ -278,23 +278,34 @@ static uint64_t get_time(const struct metaload *ld, struct metaview *v)
 	return age < ld->now_us ? ld->now_us - age : 0;
 }
 
-static int compare_creds(const void *a, const void *b)
+/* Returns the index of the first credential whose number is not below `saved`,
+ * which is the end where there is none. */
+static size_t find_cred(const struct metaload *ld, uint32_t saved)
 {
-	const struct cred_map *x = a, *y = b;
+	size_t low = 0, high = ld->ncreds;
 
-	return x->saved < y->saved ? -1 : x->saved > y->saved;
+	while (low < high) {
+		size_t mid = (low + high) / 2;
+
+		if (ld->creds[mid].saved < saved)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low;
+}
+
+static bool cred_is_at(const struct metaload *ld, size_t at, uint32_t saved)
+{
+	return at < ld->ncreds && ld->creds[at].saved == saved;
 }
 
 /* The number that a credential of the file has now; 0: it is not known. */
 static uint32_t map_cred(const struct metaload *ld, uint32_t saved)
 {
-	struct cred_map key = {.saved = saved};
-	const struct cred_map *m = ld->ncreds > 0
-				       ? bsearch(&key, ld->creds, ld->ncreds,
-					     sizeof(*ld->creds), compare_creds)
-				       : NULL;
+	size_t at = find_cred(ld, saved);
 
-	return m ? m->now : 0;
+	return cred_is_at(ld, at, saved) ? ld->creds[at].now : 0;
 }
 
 /* Whether the key is one that cred_key_make() could have made, as far as its
@@ -312,15 +323,18 @@ static bool cred_key_ok(const struct cred_key *key)
 static void load_cred(struct metaload *ld, struct metaview *v)
 {
 	uint32_t saved = metaview_get_u32(v);
+	size_t at = find_cred(ld, saved);
+	struct cred_map *m = &ld->creds[at];
 	struct cred_key key;
 
 	metaview_get(v, &key, sizeof(key));
 	if (v->bad || ld->ncreds == CREDTAB_MAX || !cred_key_ok(&key) ||
-	    (ld->ncreds > 0 && ld->creds[ld->ncreds - 1].saved == saved))
+	    cred_is_at(ld, at, saved))
 		return;
-	ld->creds[ld->ncreds++] = (struct cred_map){
+	memmove(m + 1, m, (ld->ncreds - at) * sizeof(*m));
+	ld->ncreds++;
+	*m = (struct cred_map){
 	    .saved = saved, .now = credtab_get(ld->caches->creds, &key)};
-	qsort(ld->creds, ld->ncreds, sizeof(*ld->creds), compare_creds);
 }
 
 static void load_fsys(struct metaload *ld, struct metaview *v)

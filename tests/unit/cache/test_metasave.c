@@ -6,10 +6,12 @@
 
 #include <event2/event.h>
 
+#include "base/clock.h"
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "cache/caches.h"
 #include "cache/learn_said.h"
+#include "cache/metafile.h"
 #include "cache/metasave.h"
 
 enum { S = 1000000 };
@@ -423,4 +425,71 @@ TEST(test_cut_is_set_aside, struct world *w)
 		assert_int_equal(attrcache_count(w->caches->attr), 0);
 		metasave_free(ms);
 	}
+}
+
+static void put_cred(struct metabuf *b, uint32_t id, uint32_t uid)
+{
+	struct rpc_auth_sys auth = {.uid = uid};
+	size_t at = metabuf_begin(b, METAFILE_CRED);
+	struct cred_key key;
+
+	cred_key_make(&key, AUTH_SYS, &auth);
+	metabuf_put_u32(b, id);
+	metabuf_put(b, &key, sizeof(key));
+	metabuf_end(b, at);
+}
+
+/* A node by the name of a credential's number, which may read it. */
+static void put_node(struct metabuf *b, uint32_t id)
+{
+	post_op_attr a = attr_of(NF3REG, id, 9);
+	size_t at = metabuf_begin(b, METAFILE_NODE);
+
+	metabuf_put_bytes(b, &id, sizeof(id));
+	metabuf_put(b, &a.post_op_attr_u.attributes, sizeof(fattr3));
+	metabuf_put_u32(b, id);
+	metabuf_put_u8(b, 0);
+	metabuf_put_u8(b, 0);
+	for (int i = 0; i < 3; i++)
+		metabuf_put_u64(b, clock_real_us());
+	for (int i = 0; i < 3; i++) /* no more grants, answers, listings */
+		metabuf_put_u32(b, 0);
+	metabuf_end(b, at);
+}
+
+/* Whether the user may read the node, as far as is known. */
+static bool reads(const struct world *w, uint32_t id, uint32_t uid)
+{
+	struct rpc_auth_sys auth = {.uid = uid};
+	struct rpc_cred cred = {.flavor = AUTH_SYS};
+	nfs3_fh fh = {sizeof(id), (void *)&id};
+	struct node *node = attrcache_find(w->caches->attr, &fh);
+
+	assert_non_null(node);
+	return accesscache_find(w->caches->access, node,
+		   caches_cred(w->caches, &cred, &auth)) != NULL;
+}
+
+/* Numbers stand in the file in any order. Of one that stands there twice, as in
+ * no file of ours, the first user counts. */
+TEST(test_rights_are_whose_they_were, struct world *w)
+{
+	enum { CREDS = 300, UID = 1000, OTHER = 2000 };
+	struct metabuf b = {0};
+	struct metaview v;
+
+	for (uint32_t i = 0; i < CREDS; i++)
+		put_cred(&b, 1 + i * 7 % CREDS, UID + 1 + i * 7 % CREDS);
+	for (uint32_t id = 1; id <= CREDS; id++)
+		put_cred(&b, id, OTHER + id);
+	for (uint32_t id = 1; id <= CREDS; id++)
+		put_node(&b, id);
+	v = (struct metaview){.data = b.data, .len = b.len};
+	assert_true(metapack_load(w->caches, &v, true, clock_us()));
+	for (uint32_t id = 1; id <= CREDS; id++) {
+		assert_true(reads(w, id, UID + id));
+		assert_false(reads(w, id, UID + 1 + id % CREDS));
+		assert_false(reads(w, id, OTHER + id));
+	}
+	free(b.data);
 }
