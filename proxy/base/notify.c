@@ -44,16 +44,15 @@ void notify_alive(void)
 	(void)sd_notify(0, "WATCHDOG=1");
 }
 
-size_t notify_take_fds(int **fds, char ***names)
+/* libsystemd leaves `names` alone where there are none. */
+void notify_take_fds(void (*take)(void *ctx, int fd, char *name), void *ctx)
 {
-	int n = sd_listen_fds_with_names(1, names);
+	char **names = NULL;
+	int n = sd_listen_fds_with_names(1, &names);
 
-	*fds = n > 0 ? calloc((size_t)n, sizeof(int)) : NULL;
-	if (!*fds)
-		return 0;
 	for (int i = 0; i < n; i++)
-		(*fds)[i] = SD_LISTEN_FDS_START + i;
-	return (size_t)n;
+		take(ctx, SD_LISTEN_FDS_START + i, names[i]);
+	free(names);
 }
 
 /* FDPOLL=0 keeps systemd from looking at the descriptor, which it would drop at
@@ -99,11 +98,10 @@ void notify_alive(void)
 {
 }
 
-size_t notify_take_fds(int **fds, char ***names)
+void notify_take_fds(void (*take)(void *ctx, int fd, char *name), void *ctx)
 {
-	*fds = NULL;
-	*names = NULL;
-	return 0;
+	(void)take;
+	(void)ctx;
 }
 
 void notify_keep_fd(int fd, const char *name)

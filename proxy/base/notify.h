@@ -7,7 +7,6 @@
 #ifndef FOREFETCH_NOTIFY_H
 #define FOREFETCH_NOTIFY_H
 
-#include <stddef.h>
 #include <stdint.h>
 
 /* Say that the daemon serves, reads its configuration anew, or is about to end.
@@ -21,13 +20,9 @@ void notify_stopping(void);
 uint64_t notify_watchdog_us(void);
 void notify_alive(void);
 
-/*
- * Gives the descriptors that systemd kept, each with its name; returns how
- * many, 0 where there are none. Both lists and each name are the caller's to
- * free(), the descriptors to close; `*names` must be NULL before. To be called
- * once only.
- */
-size_t notify_take_fds(int **fds, char ***names);
+/* Hands each descriptor that systemd kept to `take`, which is to close it, and
+ * to free() its name. To be called once only. */
+void notify_take_fds(void (*take)(void *ctx, int fd, char *name), void *ctx);
 /* Has systemd keep `fd` over restarts and crashes, until it is dropped by that
  * name, which has neither ':' nor control characters. Needs
  * FileDescriptorStoreMax=. */

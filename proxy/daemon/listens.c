@@ -60,25 +60,42 @@ static void bound_address(int fd, struct netmatch_addr *at)
 		at->len = dial_addr_len(sa);
 }
 
+/* A place for one more; NULL without memory. */
+static struct kept *free_place(struct listens *l)
+{
+	struct kept *list;
+
+	for (size_t i = 0; i < l->n; i++)
+		if (l->kept[i].fd < 0)
+			return &l->kept[i];
+	list = reallocarray(l->kept, l->n + 1, sizeof(*list));
+	if (!list)
+		return NULL;
+	l->kept = list;
+	list[l->n] = (struct kept){.fd = -1};
+	return &list[l->n++];
+}
+
+/* Without memory the socket is closed, since nobody would ever serve it. */
+static void on_kept(void *ctx, int fd, char *name)
+{
+	struct kept *k = free_place(ctx);
+
+	if (!k) {
+		close(fd);
+		free(name);
+		return;
+	}
+	*k = (struct kept){.fd = fd, .name = name};
+	bound_address(fd, &k->at);
+}
+
 struct listens *listens_new(void)
 {
 	struct listens *l = calloc(1, sizeof(*l));
-	char **names = NULL;
-	int *fds = NULL;
-	size_t n;
 
-	if (!l)
-		return NULL;
-	n = notify_take_fds(&fds, &names);
-	l->kept = n > 0 ? calloc(n, sizeof(*l->kept)) : NULL;
-	for (size_t i = 0; l->kept && i < n; i++) {
-		l->kept[i].fd = fds[i];
-		l->kept[i].name = names ? names[i] : NULL;
-		bound_address(fds[i], &l->kept[i].at);
-		l->n++;
-	}
-	free(fds);
-	free(names);
+	if (l)
+		notify_take_fds(on_kept, l);
 	return l;
 }
 
@@ -154,22 +171,6 @@ bool listens_drop_unwanted(struct listens *l, const struct config *config)
 		dropped = true;
 	}
 	return dropped;
-}
-
-/* A place for one more; NULL without memory. */
-static struct kept *free_place(struct listens *l)
-{
-	struct kept *list;
-
-	for (size_t i = 0; i < l->n; i++)
-		if (l->kept[i].fd < 0)
-			return &l->kept[i];
-	list = reallocarray(l->kept, l->n + 1, sizeof(*list));
-	if (!list)
-		return NULL;
-	l->kept = list;
-	list[l->n] = (struct kept){.fd = -1};
-	return &list[l->n++];
 }
 
 void listens_give_back(struct listens *l, int fd)
