@@ -124,6 +124,20 @@ static void copy_attr(
 		memcpy(to, data, len);
 }
 
+/* Copies the gateway of a route, which is of the other family behind RTA_VIA:
+ * an IPv4 route may lead over a router's IPv6 address (RFC 5549). */
+static void copy_gateway(const char *buf, struct netpath *path)
+{
+	size_t body = sizeof(struct rtmsg), max = sizeof(path->gateway), len;
+	const struct rtvia *via =
+	    attr(buf, body, RTA_VIA, sizeof(*via) + max, &len);
+
+	if (via && len > sizeof(*via))
+		memcpy(path->gateway, via->rtvia_addr, len - sizeof(*via));
+	else
+		copy_attr(buf, body, RTA_GATEWAY, path->gateway, max);
+}
+
 void netpath_find(const struct sockaddr *to, struct netpath *path)
 {
 	_Alignas(struct nlmsghdr) char buf[ANSWER_MAX];
@@ -136,8 +150,7 @@ void netpath_find(const struct sockaddr *to, struct netpath *path)
 	if (put_route(&q, to) && ask(fd, &q, RTM_NEWROUTE, buf)) {
 		copy_attr(buf, sizeof(q.u.route), RTA_OIF, &path->ifindex,
 		    sizeof(path->ifindex));
-		copy_attr(buf, sizeof(q.u.route), RTA_GATEWAY, path->gateway,
-		    sizeof(path->gateway));
+		copy_gateway(buf, path);
 		copy_attr(buf, sizeof(q.u.route), RTA_PREFSRC, path->source,
 		    sizeof(path->source));
 	}

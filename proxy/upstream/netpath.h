@@ -14,7 +14,7 @@
 struct sockaddr;
 
 /* A way; addresses are in network byte order, IPv4 ones in the first four
- * bytes. */
+ * bytes. The gateway may be of the other family. */
 struct netpath {
 	unsigned ifindex;         /* 0: there is no way, or it is not known */
 	uint32_t carrier_changes; /* how often its cable was pulled or put in */

@@ -3,11 +3,50 @@
 #include "unittest.h"
 
 #include <arpa/inet.h>
+#include <linux/rtnetlink.h>
 #include <net/if.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
 #include "upstream/netpath.h"
+
+ssize_t __real_recv(int fd, void *buf, size_t size, int flags);
+ssize_t __wrap_recv(int fd, void *buf, size_t size, int flags);
+
+/* In place of the kernel's next answer, if its length is not 0. */
+static union {
+	struct nlmsghdr head;
+	char bytes[256];
+} said;
+
+ssize_t __wrap_recv(int fd, void *buf, size_t size, int flags)
+{
+	ssize_t n = __real_recv(fd, buf, size, flags);
+
+	if (said.head.nlmsg_len == 0)
+		return n;
+	n = said.head.nlmsg_len;
+	memcpy(buf, &said, (size_t)n);
+	said.head.nlmsg_len = 0;
+	return n;
+}
+
+static void say_route(void)
+{
+	said.head.nlmsg_type = RTM_NEWROUTE;
+	said.head.nlmsg_len = NLMSG_LENGTH(sizeof(struct rtmsg));
+}
+
+static void say_attr(unsigned short type, const void *data, size_t len)
+{
+	size_t at = NLMSG_ALIGN(said.head.nlmsg_len);
+	struct rtattr *rta = (struct rtattr *)(said.bytes + at);
+
+	rta->rta_type = type;
+	rta->rta_len = (unsigned short)RTA_LENGTH(len);
+	memcpy(RTA_DATA(rta), data, len);
+	said.head.nlmsg_len = (uint32_t)(at + RTA_ALIGN(rta->rta_len));
+}
 
 static void find4(const char *to, struct netpath *path)
 {
@@ -46,6 +85,40 @@ TEST(test_same)
 	b = a;
 	b.ifindex++;
 	assert_false(netpath_same(&a, &b));
+}
+
+/* The kernel tells of an IPv4 route over a router's IPv6 address so. */
+TEST(test_gateway_of_the_other_family)
+{
+	static const struct {
+		unsigned short family;
+		unsigned char address[16];
+	} via = {AF_INET6, {0xfe, 0x80, [15] = 1}};
+	struct netpath a, b;
+
+	say_route();
+	say_attr(RTA_VIA, &via, sizeof(via));
+	find4("192.0.2.1", &a);
+	assert_memory_equal(a.gateway, via.address, sizeof(a.gateway));
+	say_route();
+	find4("192.0.2.1", &b);
+	assert_false(netpath_same(&a, &b));
+	/* A malformed one is none. */
+	say_route();
+	say_attr(RTA_VIA, &via, 1);
+	find4("192.0.2.1", &a);
+	assert_true(netpath_same(&a, &b));
+}
+
+TEST(test_gateway_of_the_same_family)
+{
+	static const unsigned char gateway[] = {192, 0, 2, 254};
+	struct netpath path;
+
+	say_route();
+	say_attr(RTA_GATEWAY, gateway, sizeof(gateway));
+	find4("192.0.2.1", &path);
+	assert_memory_equal(path.gateway, gateway, sizeof(gateway));
 }
 
 /* It is the interface's own, so that no route has to be found. */
