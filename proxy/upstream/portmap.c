@@ -38,6 +38,7 @@ struct portmap {
 	struct xprt *xprt;
 	struct event *ev_timeout;
 	struct sockaddr_storage to;
+	uint32_t xid;
 	uint32_t prog;
 	uint32_t vers;
 	portmap_cb cb;
@@ -132,8 +133,13 @@ static void on_record(void *ctx, const struct record *rec)
 	struct portmap *pm = ctx;
 	struct rpc_reply rpc;
 	uint16_t port;
+	bool reply = rpc_reply_decode(rec->data, rec->len, &rpc);
 
-	if (!rpc_reply_decode(rec->data, rec->len, &rpc) || !rpc.accepted) {
+	/* An answer to another call is none to this one, and says nothing about
+	 * the one that may come (RFC 5531 section 9). */
+	if (reply && rpc.xid != pm->xid)
+		return;
+	if (!reply || !rpc.accepted) {
 		portmap_fail(pm, EPROTO);
 	} else if (pm->probe) {
 		probe_end(
@@ -185,7 +191,7 @@ static size_t encode_args(const struct portmap *pm, void *buf, size_t size)
 static void portmap_call_null(struct portmap *pm)
 {
 	unsigned char head[RPC_CALL_HEADER_MAX];
-	struct rpc_call call = {.xid = (uint32_t)clock_now_us(),
+	struct rpc_call call = {.xid = pm->xid,
 	    .prog = pm->prog,
 	    .vers = pm->vers,
 	    .cred = {.flavor = AUTH_NONE}};
@@ -198,7 +204,7 @@ static void portmap_call(struct portmap *pm)
 {
 	unsigned char head[RPC_CALL_HEADER_MAX], args[64];
 	bool v6 = pm->to.ss_family == AF_INET6;
-	struct rpc_call call = {.xid = (uint32_t)clock_now_us(),
+	struct rpc_call call = {.xid = pm->xid,
 	    .prog = RPCBIND_PROG,
 	    .vers = v6 ? RPCB_VERS : PMAP_VERS,
 	    .proc = v6 ? RPCB_GETADDR : PMAP_GETPORT,
@@ -264,6 +270,7 @@ static struct portmap *portmap_new(struct event_base *base,
 		return NULL;
 	pm->base = base;
 	pm->pool = pool;
+	pm->xid = (uint32_t)clock_now_us();
 	pm->arg = arg;
 	memcpy(&pm->to, to, dial_addr_len(to));
 	return pm;
