@@ -51,7 +51,7 @@ struct world {
 	unsigned lookups;          /* questions for the name */
 	unsigned looks[ADDRESSES]; /* queries of its rpcbind for MOUNT */
 	int found[RESOLVE_COUNT];  /* the address; -1: not yet */
-	int closed;                /* … at which connections fail; -1: none */
+	int closed;                /* connections to it fail; -1: none */
 };
 
 static struct world *w; /* of the test that runs */
