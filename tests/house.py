@@ -77,17 +77,19 @@ def opens_with_a_sentence(path):
     return bool(found) and not found.group(2).startswith("SPDX")
 
 
-def broken_drawings():
-    """Where clang-format wrapped a row of a drawing that was too wide: an
-    indented row of a comment goes on in a line that is not indented."""
-    row = re.compile(r"\s*\*\t\s*\S")
-    text = re.compile(r"\s*\* \w")
+def broken_comments():
+    """Where clang-format wrapped a line of a comment that was too wide: an
+    indented row of a drawing goes on in a line that is not indented, a text
+    without the blank behind the asterisk, a heading in a line of its own."""
+    broken = re.compile(r"\s*\*\t\s*\S.*\n\s*\* \w"
+                        r"|\s*/?\*(\s.*)?(?<!\*/)\n\s*\*[^\s*/]"
+                        r"|/\* ---- .*-\n \*/")
     for path in tracked():
         if path.suffix not in (".c", ".h"):
             continue
         before = ""
         for number, line in enumerate(text_of(path).splitlines(), 1):
-            if row.match(before) and text.match(line):
+            if broken.match(before + "\n" + line):
                 yield "%s:%d: %s" % (path, number, line.strip())
             before = line
 
@@ -154,7 +156,7 @@ def figures():
         ("struct tags with several definitions", TAGS_MAX, list(tags())),
         ("files without an opening sentence", 0,
          [str(p) for p in source if not opens_with_a_sentence(p)]),
-        ("drawings that the formatter broke", 0, list(broken_drawings())),
+        ("comments that the formatter broke", 0, list(broken_comments())),
         ("comments that begin with \"What\" or …", RIDDLES_MAX, list(riddles())),
     ]
 

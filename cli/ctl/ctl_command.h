@@ -5,8 +5,8 @@
  * This folder is the library of that program: it talks to the daemon over the
  * control socket, and uses nothing else of it but the messages
  * (control/protocol.h and control.pb-c.h) and text/. The commands are in
- * commands/ and in folders of their own. ctl_mount and ctl_wire are also parts
- * of the library for hints (hint/).
+ * commands/ and in folders of their own. ctl_mount and ctl_wire are parts of
+ * the library for hints, too (hint/).
  *
  *	commands/main ──▶ commands/NAME ──▶ ctl_client ──▶ ctl_wire ──▶ daemon
  *	                      ├─ for people: ctl_put, ctl_table, ctl_text

@@ -9,7 +9,7 @@
  *	   └──────────── the pump, in a later turn of the loop ──────┘
  *
  * The reply's path copies the call, and no more: the client has its reply
- *before anything is made of it.
+ * before anything is made of it.
  */
 #include "prefetch/prefetch.h"
 

@@ -378,8 +378,7 @@ bool svc_order_is_early(struct svc_rqst *rqst)
 	return s->dir == key && s->files > 0 && !is_strict(rqst);
 }
 
-/* ---- what comes along -----------------------------------------------------
- */
+/* ---- what comes along -------------------------------------------------- */
 
 bool svc_order_hides(const void *ctx, const struct node *node)
 {

@@ -9,7 +9,7 @@
  *	was listed ─────┘                        └▶ … ──▶ want_add()
  *
  * A new source is a file with a struct source_ops (source_private.h), and a
- *line in sources_table.c.
+ * line in sources_table.c.
  */
 #ifndef FOREFETCH_SOURCES_H
 #define FOREFETCH_SOURCES_H
