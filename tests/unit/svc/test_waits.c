@@ -94,8 +94,7 @@ TEST(test_too_many, struct waits *w)
 	struct waits_row rows[WAITS_ACTORS];
 
 	for (uint32_t i = 0; i < WAITS_ACTORS; i++)
-		add(w, i, "a", WAITS_BUSY, i + 1,
-		    i == 7 ? START : START + S);
+		add(w, i, "a", WAITS_BUSY, i + 1, i == 7 ? START : START + S);
 	add(w, 1000, "a", WAITS_BUSY, 1000, START + S);
 	assert_int_equal(waits_rows(w, START + S, rows), WAITS_ACTORS);
 	assert_int_equal(rows[7].uid, 1000);

@@ -187,19 +187,25 @@ static void on_found(
 		resolve_again(of->resolve);
 }
 
-static void world_open(struct world *of)
+static int set_up(void **state)
 {
-	w = of;
+	(void)state;
+	w = calloc(1, sizeof(*w));
+	assert_non_null(w);
 	log_set_level(LOG_LEVEL_ERROR);
 	w->base = event_base_new();
 	vclock_start(w->base);
 	w->found[RESOLVE_NFS] = w->found[RESOLVE_MOUNT] = w->closed = -1;
+	return 0;
 }
 
-static void world_close(struct world *of)
+static int tear_down(void **state)
 {
-	resolve_free(of->resolve);
-	event_base_free(of->base);
+	(void)state;
+	resolve_free(w->resolve);
+	event_base_free(w->base);
+	free(w);
+	return 0;
 }
 
 /* Looks for the server at up to three addresses; `nfs_port` as in the
@@ -227,7 +233,7 @@ static void expect_found(int nfs, int mount)
 	assert_int_equal(w->found[RESOLVE_MOUNT], mount);
 }
 
-FIXTURE(struct world, world_open, world_close);
+FIXTURE_OF_STATE(set_up, tear_down);
 
 TEST(test_first_that_answers)
 {
