@@ -165,8 +165,10 @@ static void asked(struct fetch_waiter *w, uint32_t proc,
 		l.hold = up->rec->buf;
 		l.sent_us = up->sent_us;
 		learn_reply(&l);
-		/* The server would say the same to the client's own call. */
-		if (rqst->client && svc_is_stale(res.status)) {
+		/* The server would say the same to the client's own call. A
+		 * change has to be told by the reply to that alone. */
+		if (rqst->client && !(rqst->proc->flags & NFS_PROC_DRC) &&
+		    svc_is_stale(res.status)) {
 			svc_rqst_wait(rqst, SVC_WAIT_NONE);
 			svc_reply_status(rqst, res.status);
 			return;
