@@ -23,13 +23,13 @@
 
 /* The ways in which an option is treated. */
 enum treat {
-	/* To libmount and the kernel, as it is. */
+	/* Passes to libmount and the kernel as it is. */
 	PASS,
-	/* The same, if its value is a number. */
+	/* Passes too, if its value is a number. */
 	NUMBER,
-	/* It is so anyway. */
+	/* Is left out, as the mount is so anyway. */
 	DROP,
-	/* With the reason of its row. */
+	/* Ends the mount with the reason in its row. */
 	REFUSE,
 	/* Each has its own rule in take_row(). */
 	SPECIAL,
@@ -45,7 +45,7 @@ enum treat {
 /* Options that are treated alike. */
 struct option_group {
 	enum treat treat;
-	/* With a blank between two. */
+	/* The options of the row, with a blank between two. */
 	const char *names;
 	/* For DROP: the value that is right anyway; with others they are
 	 * refused. NULL: they have none. */

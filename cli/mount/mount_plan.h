@@ -41,7 +41,7 @@ struct mount_plan_in {
 struct mount_plan {
 	/* The name of the section. */
 	char name[MOUNT_NAME_MAX];
-	/* At which the daemon listens, for addr=. */
+	/* The address at which the daemon listens, for addr=. */
 	char address[64];
 	unsigned port;
 	/* There was no section of this server. */

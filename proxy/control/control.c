@@ -108,7 +108,7 @@ static void client_free(struct client *cl)
 	free(cl);
 }
 
-/* It is to go on soon. */
+/* Begins the time in which a client amid a question or an answer must go on. */
 static void client_watch(struct client *cl)
 {
 	const struct timeval limit = {.tv_sec = CONTROL_STALL_S};
@@ -118,7 +118,7 @@ static void client_watch(struct client *cl)
 	cl->rests = false;
 }
 
-/* It may ask something, or not. */
+/* Begins the longer time of a client that may ask something, or not. */
 static void client_rest(struct client *cl)
 {
 	const struct timeval limit = {.tv_sec = CONTROL_IDLE_S};

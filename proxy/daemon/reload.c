@@ -381,7 +381,7 @@ void reload_on_failed(struct reload *r, const char *server, const char *why)
 		return;
 	}
 	forget(r, server);
-	/* It is said of whom it is. */
+	/* The report names the server in a field of its own. */
 	if (strncmp(why, "server ", 7) == 0 &&
 	    strncmp(why + 7, server, strlen(server)) == 0 &&
 	    strncmp(why + 7 + strlen(server), ": ", 2) == 0)
@@ -404,7 +404,7 @@ bool reload_answer(struct reload *r, uint64_t number, struct arena *a,
 
 	if (r->done < number)
 		return false;
-	/* It came too late for its own. */
+	/* The question came so late that its own report is overwritten. */
 	if (r->done - number >= REPORTS - 1)
 		rp = &r->reports[r->done % REPORTS];
 	out->changes = arena_messages(a, &forefetch__change__descriptor, rp->n);
