@@ -127,10 +127,10 @@ void prefetch_tell(struct prefetch *pf, uint64_t object, uint32_t uid,
     uint64_t now_us, struct prefetch_told *out);
 
 /*
- * What is being fetched ahead, for whom and why, and what became of the last
- * predictions (prefetch_show.c); for `forefetch top`. Nothing is marked as
- * used. Root (uid 0) hears of all; another user only of what its own calls led
- * to.
+ * `forefetch top` is told here what is being fetched ahead, for whom and why,
+ * and what became of the last predictions (prefetch_show.c). Nothing is marked
+ * as used. Root (uid 0) hears of all; another user only of what its own calls
+ * led to.
  */
 enum { PREFETCH_SHOW_MAX = 64 };
 

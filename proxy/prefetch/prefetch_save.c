@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What was learned, on disk: at most a minute old, replaced as a whole. What
- * touches the predictor goes in parts, so that the loop goes on; a thread has
- * the disk, packs and unpacks.
+ * This file keeps what was learned on disk: at most a minute old, replaced as a
+ * whole. All that touches the predictor goes in parts, so that the loop goes
+ * on; a thread has the disk, packs and unpacks.
  *
  *	reads (thread) ─▶ adds ─▶ rests ─▶ gathers ─▶ packs, writes (thread)
  *	                            ▲                          │
  *	                            └──────────────────────────┘
  *
- * Nothing is saved before all of the file is known. And what a farm shares of
- * it.
+ * Nothing is saved before all of the file is known. Sharing with a farm begins
+ * and ends here, too.
  */
 #include <errno.h>
 #include <stdio.h>

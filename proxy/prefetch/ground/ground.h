@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What every room of prefetch/ stands on: the parts of the daemon that a server
- * has, and the time. It holds no state of any room.
+ * Every room of prefetch/ stands on this one: it has the parts of the daemon
+ * that belong to a server, and the time. It holds no state of any room.
  *
  *	prefetch.c        the pump: calls of clients in, turns of wants out
  *	   │

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What became of predictions, a note for each object: for the predictor, for
- * stats and for explain.
+ * Notes say what became of predictions, one for each object: for the predictor,
+ * for stats and for explain.
  *
  *	        predicted       a call      its reply       a client
  *	NONE ─▶ WANTED ───────▶ ASKED ─────▶ READY ───────▶ USED

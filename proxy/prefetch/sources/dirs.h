@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What happened in one directory within a short time, of 256 directories: one
- * place for each by its key, where another one gives way.
+ * A table knows what happened in each of 256 directories within a short time: a
+ * directory has one place by its key, where another one gives way.
  */
 #ifndef FOREFETCH_DIRS_H
 #define FOREFETCH_DIRS_H

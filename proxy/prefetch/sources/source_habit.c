@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What follows a lookup, or what else an open begins with. Even if nothing is
- * known of an object but its name, a user who has read the files of that kind
- * that it looked up before will read this one, and one who has entered
- * directories will enter this one. So rights and the first bytes, or the
- * listing, are under way while the client still asks for attributes.
+ * This source foretells what follows a lookup, or what else an open begins
+ * with. Even if nothing is known of an object but its name, a user who has read
+ * the files of that kind that it looked up before will read this one, and one
+ * who has entered directories will enter this one. So rights and the first
+ * bytes, or the listing, are under way while the client still asks for
+ * attributes.
  */
 #include "cache/caches.h"
 #include "prefetch/ground/observe.h"

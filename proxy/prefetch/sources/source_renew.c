@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * What came ahead so early that by its use it has to be confirmed again. Nobody
- * confirms all of it again and again; but whoever comes to its directory may be
- * about to use it, and an ACCESS is short.
+ * This source has objects confirmed again that came ahead so early that a use
+ * would have to wait for that. Nobody confirms all of them again and again; but
+ * whoever comes to their directory may be about to use them, and an ACCESS is
+ * short.
  *
- * And what was read before. A program that ends, or goes on after a while,
- * comes back to pages of its libraries, which it has mapped, one library after
- * the other: python's end cost a round trip for each of a dozen. So when a READ
- * has to wait until its file is confirmed, what was mapped with it is confirmed
- * beside it.
+ * It does so for files that were read before, too. A program that ends, or goes
+ * on after a while, comes back to pages of its libraries, which it has mapped,
+ * one library after the other: python's end cost a round trip for each of a
+ * dozen. So when a READ has to wait until its file is confirmed, what was
+ * mapped with it is confirmed beside it.
  */
 #include <stdlib.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What wants ask the farm for before they ask the server. */
+/* A want asks the farm for data and listings before it asks the server. */
 #include "base/uint.h"
 #include "farm/farm.h"
 #include "prefetch/credentials/credentials.h"

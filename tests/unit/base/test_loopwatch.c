@@ -77,7 +77,8 @@ TEST(test_loop)
 	event_base_free(base);
 }
 
-/* What short turns do not measure, they forget in time. */
+/* Short turns are not measured, but in time they let the longest one be
+ * forgotten. */
 TEST(test_short_turns_forget)
 {
 	struct loopwatch *w = AFTER(loopwatch_free, loopwatch_new());

@@ -72,7 +72,8 @@ static slab_ref fill(struct slab *s, slab_ref *refs, unsigned n, size_t size)
 	return most;
 }
 
-/* What one size took serves another. */
+/* Memory that items of one size took serves items of another, once they are
+ * freed. */
 TEST(test_reuse)
 {
 	enum { BYTES = 16 << 20 };

@@ -79,7 +79,7 @@ TEST(test_abandoned, const struct place *p)
 	assert_int_not_equal(access(p->tmp, F_OK), 0);
 }
 
-/* What a killed daemon left half written is written over. */
+/* The next daemon writes over a file that a killed one left half written. */
 TEST(test_left_over, const struct place *p)
 {
 	struct statefile f;

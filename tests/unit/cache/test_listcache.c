@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a complete listing proves of names that are not in it. */
+/* A complete listing proves that a name which it lacks is absent, unless the
+ * server may find that by another spelling. */
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

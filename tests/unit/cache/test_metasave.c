@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What survives a restart, and what a file that is not sound does. */
+/* Metadata survives a restart, and a saved file that is not sound does no harm.
+ */
 #include <unistd.h>
 
 #include "unittest.h"
@@ -361,7 +362,8 @@ TEST(test_a_clock_set_back_is_remembered, struct world *w)
 	assert_false(dentry_binding(name_of(w)).firm);
 }
 
-/* What a later ctime made firm at once is firm for the next daemon, too. */
+/* A binding that a later ctime made firm at once is firm for the next daemon,
+ * too. */
 TEST(test_firm_at_once_survives, struct world *w)
 {
 	uint64_t now_us = clock_us();

@@ -262,7 +262,7 @@ TEST(test_former_rate)
 	assert_int_equal(cfg->reorder_rate, UINT64_C(8) << 20);
 }
 
-/* What a former file may say can be printed and read again. */
+/* A rate from a file of a former version can be printed and read again. */
 TEST(test_former_rate_is_printed)
 {
 	struct config *cfg = must_load("[forefetch]\ncompact_rate = 1T\n" NAS);
@@ -448,7 +448,8 @@ TEST(test_diff)
 	}
 }
 
-/* What a server says for its exports is a change of the server only. */
+/* A key of the server that its exports inherit counts as a change of the server
+ * only. */
 TEST(test_diff_exports)
 {
 	static const char export[] = NAS "[export nas:/x]\nprefetch = off\n"

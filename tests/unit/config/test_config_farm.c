@@ -106,7 +106,7 @@ static const struct {
     {"publish_cap = 80007bit", "publish_cap = 80kbit"},
 };
 
-/* What is printed reads the same, and prints so again. */
+/* A configuration that was printed reads as the same, and prints so again. */
 TEST(test_values)
 {
 	for (size_t i = 0; i < LENGTH(values); i++) {
@@ -302,7 +302,8 @@ TEST(test_diff)
 	    " user! password_file! share! publish_cap!");
 }
 
-/* What is at work stays at work, and is freed with whoever has it last. */
+/* A farm that is at work stays at work over a reload, and its settings are
+ * freed with the last configuration that has them. */
 TEST(test_keep_fixed)
 {
 	struct config *old = must_load(FARM "engine = redis://h\n");

@@ -104,7 +104,7 @@ TEST(test_long_list)
 	}
 }
 
-/* What does not fit is an error, never a shorter value. */
+/* A line that does not fit is an error, and never becomes a shorter value. */
 TEST(test_too_long)
 {
 	enum { MOST = 65536, KEY = 7, WORD = 9 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What a server was worth to its clients, over restarts. */
+/* The balance says what a server was worth to its clients, and outlives
+ * restarts. */
 #include <unistd.h>
 
 #include <event2/event.h>

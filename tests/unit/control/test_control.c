@@ -255,7 +255,8 @@ TEST(test_turns, struct fixture *fx)
 	close(fds[1]);
 }
 
-/* What is long is left out, not the answer. */
+/* A status leaves out clients that are too many, and is still an answer; with
+ * too many servers it is an error. */
 TEST(test_long_status, struct fixture *fx)
 {
 	Forefetch__Response *res;

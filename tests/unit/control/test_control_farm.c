@@ -158,7 +158,7 @@ TEST(test_status, struct farm_fixture *fx)
 	assert_false(a.failed);
 }
 
-/* What happens to the engine shows, and so do questions. */
+/* The farm's status counts questions, and shows that the engine went away. */
 TEST(test_counters, struct farm_fixture *fx)
 {
 	struct arena a = {0};

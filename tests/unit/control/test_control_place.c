@@ -181,7 +181,8 @@ static void send_pin(int fd, Forefetch__PinAction action, Forefetch__Place *p,
 	send_command(fd, FOREFETCH__REQUEST__COMMAND_PIN, &pin);
 }
 
-/* What the list is made of: tests/hostile/test_pin.py. */
+/* This test asks for pins as a client does; tests/hostile/test_pin.py looks at
+ * the lists that the daemon makes. */
 TEST(test_pin, struct fixture *fx)
 {
 	Forefetch__Place p = place("a/b");
@@ -284,7 +285,8 @@ TEST(test_trace, struct fixture *fx)
 	assert_int_equal(res->trace->going, 0);
 }
 
-/* What nobody takes is bounded, and so is the number of traces. */
+/* Traces that nobody takes are bounded in bytes, and so is the number of
+ * traces. */
 TEST(test_trace_bounds, struct fixture *fx)
 {
 	struct tracer_trace *traces[TRACER_TRACES_MAX];

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `farm check` says of what was found, and whether that is wrong. */
+/* `farm check` turns what it saw of a farm into findings, and says of each
+ * whether it is wrong. */
 #include "unittest.h"
 #include "commands/farm.h"
 #include "doctor/finding.h"
@@ -161,7 +162,7 @@ TEST(test_memory)
 	findings_free(&w.all);
 }
 
-/* What could not be seen is not wrong. */
+/* A fact that the check could not see is skipped, and is not called wrong. */
 TEST(test_unseen)
 {
 	struct world w;

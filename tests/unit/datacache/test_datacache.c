@@ -74,7 +74,8 @@ TEST(test_overlap, struct fixture *fx)
 		assert_int_equal(have(fx, i, 1, 0, 9000, 0), end);
 		assert_int_equal(have(fx, i, 1, 0, 9000, 2), firm ? end : e[1]);
 		for (unsigned k = 0; k < 2; k++) {
-			/* What is not firm is not put together. */
+			/* The cache never puts pieces together that are not
+			 * firm: they may be of different moments. */
 			assert_int_equal(find_some(fx, i, 1, 0, (uint32_t)end),
 			    firm || (e[0] == 0 && e[1] == end));
 			assert_true(find_at(fx, i, 1, e[0], e[1], 2));
@@ -104,7 +105,7 @@ TEST(test_version, struct fixture *fx)
 	assert_int_equal(have(fx, 1, 1, 500, 1000, 5), 500);
 	datacache_rebind(fx->dc, &key, &v2, &v1, 5);
 	assert_int_equal(stats_of(fx).files, 0);
-	/* What was firm stays together, what was not goes. */
+	/* A rebind keeps the firm extents together, and drops the others. */
 	add_some(fx, 1, 1, 0, 1000, FIRM);
 	add_some(fx, 1, 1, 1000, 1000, FIRM);
 	add_some(fx, 1, 1, 2000, 1000, 0);
@@ -190,7 +191,7 @@ TEST(test_cut, struct fixture *fx)
 		assert_int_equal(have(fx, 3, 1, 0, 16384, 0), 0);
 		fixture_reopen(fx);
 	}
-	/* What came later stays. */
+	/* Data that is added after a drop stays. */
 	add_some(fx, 2, 1, 0, 16384, FIRM);
 	fixture_reopen(fx);
 	assert_true(find_some(fx, 2, 1, 0, 16384));

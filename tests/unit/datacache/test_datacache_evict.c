@@ -78,7 +78,8 @@ TEST(test_scan)
 	assert_true(st.kept_bytes > 6 * MIB);
 	assert_true(st.evicted_bytes > 90 * MIB);
 	assert_int_equal(st.bad_extents, 0);
-	/* What was moved is as good on disk. */
+	/* Extents that the eviction moved are as good on disk as they were
+	 * before. */
 	fixture_reopen(fx);
 	assert_true(count_files(fx, HOT, LEN) >= HOT * 9 / 10);
 	assert_int_equal(stats_of(fx).bad_extents, 0);

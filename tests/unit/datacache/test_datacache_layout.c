@@ -46,7 +46,8 @@ TEST(test_order)
 	assert_int_equal(datacache_layout_begin(fx.dc, false), -ENODATA);
 }
 
-/* What was fetched ahead and never read, or not since the start, stays. */
+/* A pass does not move data that was fetched ahead and never read, or that
+ * nobody has read since the start. */
 TEST(test_unused)
 {
 	struct fixture *fx = fixture_new(64 * MIB);
@@ -200,7 +201,8 @@ TEST(test_full_cache)
 	unsigned files;
 
 	fill(fx, 0, 1000);
-	/* What it makes room for ahead. */
+	/* The cache evicts now, ahead of need, so that the pass below need not.
+	 */
 	datacache_resize(fx->dc, fx->size);
 	iopool_drain(fx->pool);
 	files = count(fx, 0, 1000);
@@ -241,7 +243,8 @@ TEST(test_evicted)
 	(void)use(&fx);
 }
 
-/* What is on its way is not lost when eviction comes upon its segment. */
+/* An extent that a pass moves is not lost when the cache evicts its old segment
+ * meanwhile. */
 TEST(test_evicted_source)
 {
 	ENDS_BY(fixture_end) struct fixture fx;

@@ -164,7 +164,8 @@ static void flip(const char *path, void *arg)
 	fclose(f);
 }
 
-/* What does not verify is not given a checksum anew. */
+/* A pass never gives a new checksum to an extent that does not match its old
+ * one. */
 TEST(test_damaged)
 {
 	ENDS_BY(fixture_end) struct fixture fx;

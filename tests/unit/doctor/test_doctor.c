@@ -115,7 +115,8 @@ TEST(test_stale)
 	assert_true(says(&all, FINDING_FAIL, "answer", "No such file"));
 }
 
-/* What was sent is what is received; what is cut off is not. */
+/* The receiver gets the findings as they were sent, and refuses a text that was
+ * cut off. */
 TEST(test_send)
 {
 	ENDS_BY(findings_free) struct findings all = {0};

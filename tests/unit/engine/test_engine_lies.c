@@ -291,7 +291,8 @@ TEST(test_lies, struct lies *l)
 		try_lie(l, lies[i].bytes, lies[i].len);
 }
 
-/* What comes behind a value is no reply. */
+/* Bytes that follow a value answer no question: the value is taken, and then
+ * the engine is left as one that lies. */
 TEST(test_value_and_lie, struct lies *l)
 {
 	static const char *const texts[] = {

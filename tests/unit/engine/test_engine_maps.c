@@ -305,7 +305,8 @@ TEST(test_node_goes, struct pair *p)
 	vclock_pass(10 * S);
 	value = ask(p, "key");
 	assert_string_equal(value, "hi");
-	/* What comes back with an old map is not believed for long. */
+	/* The engine does not believe for long a node that comes back with an
+	 * old map. */
 	fake_hang(p->a, false);
 	say_redirect(p, p->a, "MOVED", p->b);
 	fake_say_text(p->a, "CLUSTER SLOTS", p->map_b);

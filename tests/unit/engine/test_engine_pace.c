@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is asked of an engine, and put, at which pace: deadlines, hanging,
- * bounds, a full one, removal; in virtual time. */
+/* The daemon asks an engine and puts values at a bounded pace: there are
+ * deadlines, engines that hang, bounds, a full engine, and removal; all in
+ * virtual time. */
 #include <unistd.h>
 
 #include <event2/event.h>

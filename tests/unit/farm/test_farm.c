@@ -86,8 +86,9 @@ TEST(test_pieces, struct pair *p)
 	assert_int_equal(read_big(&p->b, 5, CELL + 5000, 30000), CACHED_HIT);
 }
 
-/* … and so are those with a gap between them, as of a file that is mapped into
- * memory; what comes later goes with what the engine has. */
+/* Pieces with a gap between them are one value, too, as of a file that is
+ * mapped into memory; a piece that comes later is joined with the value that
+ * the engine has. */
 TEST(test_gaps, struct pair *p)
 {
 	say_firm(&p->a, 5, CELL, 8192);
@@ -151,7 +152,8 @@ TEST(test_engine_begins_anew, struct pair *p)
 	until_published(&p->a, 'd', 1);
 }
 
-/* What is not firm may be of another moment: nobody else may have it. */
+/* Pieces that are not firm may be of different moments, so nobody else may have
+ * them. */
 TEST(test_not_firm, struct pair *p)
 {
 	say_big(&p->a, 5);
@@ -388,7 +390,8 @@ TEST(test_claim, struct pair *p)
 	assert_false(fetch_under_way(p->b.fetch, &about));
 }
 
-/* What nobody waits for leaves room on the way from the engine. */
+/* Asks for which no client waits leave room for the others on the way from the
+ * engine. */
 TEST(test_busy, struct pair *p)
 {
 	struct node *big;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What `farm check` finds at a real redis-server and at an engine that lies,
- * and that a flush removes what is the farm's, and nothing else. */
+/* `farm check` looks at a real redis-server and at an engine that lies, and a
+ * flush removes the farm's keys and nothing else. */
 #include "unittest.h"
 
 #include <event2/event.h>
@@ -320,7 +320,7 @@ TEST(test_lies, struct check_world *w)
 	fake_say_text(fake, "GET", "$5\r\nhello\r\n");
 	c = checked(w);
 	assert_int_equal(farm_check_trial(c), FARM_TRIAL_NOT_THE_SAME);
-	/* What is no answer to INFO and SCAN. */
+	/* The engine answers INFO and SCAN with replies of the wrong kind. */
 	fake_say_text(fake, "INFO", ":1\r\n");
 	fake_say_text(fake, "SCAN", "*2\r\n$1\r\n0\r\n$1\r\nx\r\n");
 	c = checked(w);

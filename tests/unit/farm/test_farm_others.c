@@ -145,7 +145,8 @@ TEST(test_value_stays, struct pair *p)
 	assert_true(has_big(&p->b, 0, FIRST));
 }
 
-/* What will not be published is not marked: the version was seen just now. */
+/* A machine leaves no mark for data that it will not publish: it has seen the
+ * version just now, so the data is not firm. */
 TEST(test_not_firm, struct pair *p)
 {
 	meet(p);

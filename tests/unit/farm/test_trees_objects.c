@@ -83,7 +83,7 @@ TEST(test_there_and_back, struct world *w)
 	}
 }
 
-/* What is known stays as it is. */
+/* Handles from a farm do not change objects that are known already. */
 TEST(test_known, struct world *w)
 {
 	ENDS_BY(bytetable_clear) struct bytetable h = small_table(w);
@@ -113,7 +113,7 @@ static struct bytetable large_table(struct world *w, uint32_t n)
 	return h;
 }
 
-/* What handles have in common is there once. */
+/* The table stores the bytes that handles have in common only once. */
 TEST(test_size, struct world *w)
 {
 	struct caches *other = AFTER(caches_free, caches_other(w, 16 << 20));
@@ -273,7 +273,8 @@ static void add_row(
 	assert_true(bytetable_add(t, row, len + FARM_NUMBER_BYTES));
 }
 
-/* What no directory can have is left out, and what stands behind it is not. */
+/* Names that no directory can have are left out, and the good one behind them
+ * is not. */
 TEST(test_no_names)
 {
 	struct namemap *names = AFTER(namemap_free, namemap_new());

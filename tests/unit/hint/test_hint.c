@@ -137,7 +137,8 @@ TEST(test_names, struct hint_world *w)
 	assert_int_equal(told(s).ahead, 1);
 }
 
-/* What the LOOKUP of a name brought is not asked for a second time. */
+/* A stream does not ask a second time for a name whose LOOKUP was answered
+ * without a file. */
 TEST(test_no_answer, struct hint_world *w)
 {
 	struct hint_stream *s = stream(w, "");
@@ -152,7 +153,7 @@ TEST(test_no_answer, struct hint_world *w)
 	assert_int_equal(told(s).failed, 2);
 }
 
-/* … unless nobody was asked for it. */
+/* A stream asks again where its want was given up before anybody was asked. */
 TEST(test_given_up, struct hint_world *w)
 {
 	struct want *want;

@@ -60,7 +60,7 @@ struct play {
 	unsigned parts; /* of the history */
 	enum play_defect defect;
 	bool prompt;              /* the server answers whatever waits */
-	bool held;                /* … and the farm's engine does not */
+	bool held;                /* even then the farm's engine waits */
 	bool away;                /* the daemon takes the server for away */
 	struct event *ev_flap;    /* the next of some short outages */
 	unsigned flaps;           /* that are still to come */

@@ -34,7 +34,7 @@ enum turn_step { TURN_NONE, TURN_OPEN, TURN_READ, TURN_WRITE };
 struct turn {
 	enum turn_step step; /* NONE: it is nobody's turn */
 	bool due;            /* its call is to be sent */
-	bool hurried;        /* … at once, and not at the next event */
+	bool hurried;        /* it is sent at once, not at the next event */
 	bool reads;          /* a page that it lacks, before it writes to it */
 	bool excused;        /* the daemon forgot that it told the attributes */
 	bool narrow;         /* it writes the record alone */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What speculation may send, on a link that demand uses too. */
+/* The budget says what speculation may send on a link that demand uses too. */
 #include "unittest.h"
 #include "link/sim_fixture.h"
 
@@ -217,8 +217,9 @@ TEST(test_longer_route)
 	    sim.spec_bytes - before, want / 100 * 80, want / 100 * 105);
 }
 
-/* What is certain fills the link, if nobody else does, whatever the share; and
- * builds no queue before those that do. A rate is a rate. */
+/* Calls that are certain to be of use fill the link, if nobody else does,
+ * whatever the share, and build no queue before those that do. A limit that is
+ * a rate holds for them, too. */
 TEST(test_certain)
 {
 	static const unsigned percent[] = {10, 50, 80};

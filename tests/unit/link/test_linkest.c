@@ -297,7 +297,8 @@ TEST(test_faster_for_one)
 	assert_rate_after(10 * SECOND_US, 10);
 	linksim_link(&sim, 20000000, 40000);
 	assert_rate_after(2 * SECOND_US, 10);
-	/* What was faster before says nothing when it is slow again. */
+	/* The rate of a time when the link was faster says nothing when it is
+	 * slow again. */
 	linksim_demand(&sim, 8, 1000, 65536);
 	linksim_run(&sim, SECOND_US);
 	linksim_link(&sim, 1000000, 40000);

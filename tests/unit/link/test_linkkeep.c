@@ -114,7 +114,7 @@ TEST(test_restart)
 	statedir_free(sd);
 }
 
-/* What was kept is of another link: the first samples show it. */
+/* The kept figures are those of another link, and the first samples show it. */
 TEST(test_other_link)
 {
 	static const uint64_t links[][2] = {{2000000, 40000}, {2000000, 20000},

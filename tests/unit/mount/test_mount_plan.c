@@ -166,7 +166,7 @@ TEST(test_options, struct host *h)
 	planned(h, "nas:/home", "consistency=strict");
 }
 
-/* What a mount that is gone had asked for is nobody's. */
+/* Options of a mount that is gone bind no later mount. */
 TEST(test_left, struct host *h)
 {
 	mounted(h, "nas:/src", "consistency=frozen");

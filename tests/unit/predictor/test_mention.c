@@ -305,7 +305,8 @@ TEST(learns_what_is_used_first, struct test *t)
 	assert_null(told(t, 70202));
 }
 
-/* What nobody reads takes no more bytes than what is read. */
+/* Files that mentions foretell in vain take no more bytes than files that are
+ * read. */
 TEST(keeps_below_demand, struct test *t)
 {
 	struct nameindex_name at[4096];

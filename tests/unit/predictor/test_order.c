@@ -42,7 +42,7 @@ TEST(test_there_and_back)
 	assert_int_equal(order_count(&o), 0);
 }
 
-/* What comes right behind is one piece, up to a length. */
+/* Blocks that follow each other are joined into one piece, up to a length. */
 TEST(test_joined)
 {
 	ENDS_BY(order_clear) struct order o = {0};

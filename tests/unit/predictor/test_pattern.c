@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is told of readers in virtual time, who read as programs do. */
+/* Readers read in virtual time as programs do, and the patterns foretell them.
+ */
 #include "unittest.h"
 #include "predictor/pattern/pattern.h"
 
@@ -183,7 +184,8 @@ TEST(test_forward_overlapping, struct world *w)
 	assert_int_equal(w->wanted, 0);
 }
 
-/* … and one that does not: each read waits for the reply before it. */
+/* A client does not read ahead itself: each of its reads waits for the reply
+ * before it, and nearly all find their data. */
 TEST(test_forward_lockstep, struct world *w)
 {
 	line(w, 0, 1, 100);
@@ -313,7 +315,7 @@ TEST(test_many, struct world *w)
 	assert_int_equal(w->hits, 16);
 }
 
-/* What no sane client asks. */
+/* No sane client asks for such offsets and counts; they break nothing. */
 TEST(test_extremes, struct world *w)
 {
 	static const uint64_t offsets[] = {0, UINT64_MAX, UINT64_MAX - 1,

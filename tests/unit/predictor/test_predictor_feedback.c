@@ -41,8 +41,8 @@ static float told_p(const struct world *w, uint64_t object)
 
 FIXTURE(struct world, world_open, world_end);
 
-/* What was fetched in vain again and again is not told any more, until it
- * is of use once. */
+/* An object that was fetched in vain again and again is told with less than
+ * half the probability, until it is of use once. */
 TEST(test_unused, struct world *w)
 {
 	float before, after;
@@ -69,8 +69,8 @@ TEST(test_unused, struct world *w)
 	assert_int_equal(stats(w).late, 1);
 }
 
-/* What the caller did not fetch is told again, when it is nearer; so is what
- * did not fit into the answer. */
+/* An object that the caller did not fetch is told again when its use is nearer,
+ * and so is one that did not fit into the answer. */
 TEST(test_dropped, struct world *w)
 {
 	unsigned first = 0, again = 0;

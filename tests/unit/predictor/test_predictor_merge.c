@@ -518,7 +518,7 @@ TEST(test_full)
 		assert_true(uses_of(d[0]->p, FIRST + 39 * 60 + i) > 0);
 }
 
-/* What is lost of a run does not make it another one. */
+/* A run that loses objects does not become another run. */
 TEST(test_full_lost)
 {
 	struct predictor_options small = {.budget_bytes = 1 << 20};

@@ -167,8 +167,8 @@ static void other_job(struct world *w, const char *suffix)
 	pause_run(w);
 }
 
-/* What one job taught does not spoil another's first run, and hardly where it
- * was about the same kinds of files. */
+/* The lessons of one job do not spoil the first run of another, or hardly do
+ * where both are about the same kinds of files. */
 TEST(test_other_jobs)
 {
 	static const char *const suffixes[] = {"py", "js"};

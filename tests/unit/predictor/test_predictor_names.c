@@ -166,8 +166,8 @@ TEST(test_listings)
 	assert_int_equal(spy.programs, 3);
 }
 
-/* What nobody uses is wasted with its size: once, then it is cached. A link or
- * a directory has nothing to fetch. */
+/* An object that nobody uses is wasted with its size: once, then it is cached.
+ * A link or a directory has nothing to fetch. */
 TEST(test_waste)
 {
 	struct sim_result r = play_spy(some_names, "d/z");
@@ -180,7 +180,7 @@ TEST(test_waste)
 	assert_int_equal(play_spy(some_names, "d/sub").cold.issued, 0);
 }
 
-/* What the trace reads is a file, though the names call it a link. */
+/* An object that the trace reads is a file, though the names call it a link. */
 TEST(test_trace_is_right)
 {
 	struct sim_result r = play_spy("w\t2\td/c\t0\tl\n", "d/c");

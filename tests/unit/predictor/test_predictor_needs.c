@@ -50,7 +50,7 @@ TEST(test_one_access, struct world *w)
 	assert_int_equal(count_events(w), 21);
 }
 
-/* What the runs before asked for is what is told. */
+/* The predictor tells of each object the needs that earlier runs had of it. */
 TEST(test_needs, struct world *w)
 {
 	for (int run = 0; run < 3; run++) {
@@ -281,7 +281,7 @@ static bool may(void *ctx, uint64_t uid, uint64_t parent, uint64_t object)
 	return uid == 20 && parent == DIR_KEY;
 }
 
-/* What uid 10 did, 20 may profit from and 30 may not. */
+/* Uid 20 may profit from what uid 10 did, and uid 30 may not. */
 TEST(test_wall, struct world *w)
 {
 	struct predictor_options opt = {

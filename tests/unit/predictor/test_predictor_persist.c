@@ -169,7 +169,8 @@ TEST(test_file)
 	assert_int_equal(count_objects(q), 10);
 }
 
-/* What was used is in the trails, and a program's uses are below it. */
+/* Each object that was used is in the trails, and the tree shows a program's
+ * uses below it. */
 TEST(test_show)
 {
 	struct predictor *p = predictor_taught(100, 3);

@@ -211,8 +211,8 @@ TEST(test_ahead)
 	assert_int_equal(stats(d).replayed, 1);
 }
 
-/* What will be confirmed too early is not told but for its data, until the
- * user is near. */
+/* A step so far off that its attributes would be too old by its use is told for
+ * its data alone, until the user is near. */
 TEST(test_early)
 {
 	struct desk *d = desk_new();

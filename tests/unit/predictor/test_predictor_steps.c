@@ -112,7 +112,8 @@ TEST(test_show, struct world *w)
 		assert_int_equal(lines[i].object, t[0].root + i);
 }
 
-/* What comes out can be read, and has but what was there at the beginning. */
+/* A snapshot that is taken while more is learned can be read, and has only runs
+ * that were there at its beginning. */
 TEST(test_snapshot, struct world *w)
 {
 	struct predictor_options opt = {.budget_bytes = 4 << 20};

@@ -265,7 +265,7 @@ TEST(test_sticky_exec)
 	assert_false(t[0].program);
 }
 
-/* What another machine learned helps in the first run here. */
+/* Trees that another machine learned help in the first run here. */
 TEST(test_portable)
 {
 	struct machine a = machine_make(predictor_make(), 1 << 20, 10);

@@ -106,8 +106,8 @@ TEST(test_only_beginnings, struct world *w)
 	assert_true(rest_of(w, SO, 100 * KIB) < .15);
 }
 
-/* What is known of a size is the first guess for a kind that is new; a kind of
- * its own soon knows better. */
+/* The sizes of all files give the first guess for a new kind; the kind's own
+ * files soon give a better one. */
 TEST(test_kinds_differ, struct world *w)
 {
 	double before = rest_of(w, JS, 100 * KIB);

@@ -88,7 +88,7 @@ TEST(test_lookup_directory, struct world *w)
 	assert_int_equal(w->obs.type_hash, 0);
 }
 
-/* What a name ends in tells its type, wherever it lies. */
+/* The end of a name tells its type, wherever it lies. */
 TEST(test_types, struct world *w)
 {
 	uint64_t c;

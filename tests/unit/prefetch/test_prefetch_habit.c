@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is wanted with a lookup, from what followed others. */
+/* A lookup makes wants by what followed other lookups. */
 #include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 
@@ -150,11 +150,11 @@ TEST(test_never_read, struct world *w)
 	teach(w, 0, TYPE_H, 50, 0);
 	(void)look_up(w, 0, TYPE_H);
 	assert_none(w);
-	/* One that is read does not change that … */
+	/* One that is read does not change that. */
 	read_it(w, 0, look_up(w, 0, TYPE_H));
 	(void)look_up(w, 0, TYPE_H);
 	assert_none(w);
-	/* … nor are they files of another kind. */
+	/* Files of another kind are wanted all the same. */
 	assert_want(w, 0, look_up(w, 0, TYPE_C), FILE_NEEDS, 0, 0);
 }
 
@@ -294,7 +294,7 @@ TEST(test_unlikely, struct world *w)
 
 /* ---- counts ----------------------------------------------------------- */
 
-/* What was long ago counts for less and less. */
+/* Lookups of long ago count for less and less. */
 TEST(test_halved, struct world *w)
 {
 	teach(w, 0, TYPE_H, LOOKED_MAX - 1, 256);

@@ -85,7 +85,7 @@ TEST(test_room_of_who_has_most, struct lane_world *s)
 	}
 }
 
-/* What had to wait is the first that is tried again. */
+/* A want that had to wait is the first that is tried again. */
 TEST(test_blocked_keeps_its_turn, struct lane_world *s)
 {
 	struct want *w;

@@ -200,8 +200,8 @@ static bool holds(struct world *w)
 	return contract_bound(&k, w->caches->attr, node_of(w, "dir"), &b);
 }
 
-/* What was firm before a change of our own holds for a time only, too: the
- * next listing may hold for good. */
+/* A listing that was firm before a change of our own holds for a time only
+ * after it, too; the next listing may hold for good. */
 TEST(test_own_change, struct world *w)
 {
 	(void)list_all(w, SMALL);
@@ -374,7 +374,7 @@ TEST(test_room, struct world *w)
 	assert_int_equal(span.to, LARGE);
 }
 
-/* What is fresh at the end of a page is as little to ask for as at its start.
+/* A page asks for fresh entries at its end as little as for those at its start.
  */
 TEST(test_fresh_at_end, struct world *w)
 {

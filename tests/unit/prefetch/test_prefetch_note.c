@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What became of predictions, and what follows from it: when one counts as
- * made in vain, what of it is renewed, and how much of a guess is read. */
+/* Notes say what became of predictions, and what follows from it: when one
+ * counts as made in vain, what of it is renewed, and how much of a guess is
+ * read. */
 #include "unittest.h"
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"

@@ -27,8 +27,8 @@ TEST(test_odds_of_data)
 	rooms_close(pf, &cred, 1);
 }
 
-/* What came ahead in vain is not confirmed again because of a guess; it is
- * because of what history says, of good odds, or for more of it. */
+/* An object that came ahead in vain is not confirmed again because of a guess;
+ * it is because of what history says, of good odds, or for more of it. */
 TEST(test_came_in_vain)
 {
 	struct prediction pred = {.object = 1,

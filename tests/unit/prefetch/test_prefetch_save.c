@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What was learned is loaded in parts, beside everything else, and saved by one
- * thread at a time; a part of it never takes the place of the whole. */
+/* The daemon loads what was learned in parts, beside everything else, and saves
+ * it by one thread at a time; a part of it never takes the place of the whole.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -116,7 +117,8 @@ static void place_remove(struct place *pl)
 	assert_int_equal(rmdir(pl->dir), 0);
 }
 
-/* What the next daemon knows; the file is gone then. */
+/* Returns a predictor that knows what the next daemon would; the file is gone
+ * then. */
 static struct predictor *place_next(struct place *pl)
 {
 	struct predictor *p = predictor_make();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What is wanted of a session: with whose credential, how much at a time, and
- * what is left of it when it is over. */
+/* A session leads to wants: these tests look at whose credential they have, how
+ * much is wanted at a time, and what is left of it when it is over. */
 #include <event2/event.h>
 
 #include "unittest.h"
@@ -135,7 +135,7 @@ TEST(test_otherwise)
 	assert_int_equal(counter(w, METRICS_SESSIONS_STOPPED), 1);
 }
 
-/* What somebody else foresees, too, is not the session's to pay for. */
+/* A want that somebody else foresees, too, is not the session's to pay for. */
 TEST(test_merge)
 {
 	struct world *w = world_open();

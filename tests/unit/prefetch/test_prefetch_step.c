@@ -33,7 +33,7 @@ static void assert_nothing_asked(struct step_world *s)
 
 FIXTURE(struct step_world, step_setup, step_teardown);
 
-/* What is fresh is not asked for. */
+/* A step does not ask for what is fresh. */
 TEST(test_fresh, struct step_world *s)
 {
 	know_all(s);
@@ -73,7 +73,7 @@ TEST(test_no_rights, struct step_world *s)
 	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS, "ACCESS file");
 }
 
-/* What another one has asked for already, is waited for. */
+/* A want waits for a call that another one has sent already. */
 TEST(test_under_way, struct step_world *s)
 {
 	struct want *one;
@@ -237,7 +237,7 @@ TEST(test_handles, struct step_world *s)
 	know_handle(s, "dir");
 	w = want(s, "file", "dir", OPEN);
 	assert_step(s, w, STEP_WAITS, "ACCESS dir, ACCESS file");
-	/* What is there once the replies have come is not asked for again. */
+	/* The step does not ask again for what the replies have brought. */
 	know_all(s);
 	assert_step(s, w, STEP_WAITS, "");
 }

@@ -389,7 +389,7 @@ TEST(test_nine_names_in_each_directory, struct walk_world *s)
 	assert_true(w->wish.calls_spared == 0);
 }
 
-/* What one user listed is no other's business. */
+/* One user's listings are no other's business. */
 TEST(test_users, struct walk_world *s)
 {
 	struct predictor_obs o = {.kind = PREDICTOR_READDIR, .directory = true};

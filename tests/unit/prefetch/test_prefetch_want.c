@@ -174,8 +174,8 @@ TEST(test_spared, struct world *w)
 	want_drop(queue_next(w->pf.queue));
 }
 
-/* What follows first bytes goes behind those of files that are not much further
- * away; what is wanted next is wanted whole. */
+/* The tail of a file goes behind first bytes of files that are not much further
+ * away; a file that is wanted next is wanted whole. */
 TEST(test_tail, struct world *w)
 {
 	struct want *tail = add(w, 10, 8);
@@ -213,8 +213,8 @@ TEST(test_tail, struct world *w)
 	assert_next(w, 17);
 }
 
-/* What follows in a file that only its kind says will be read on: when another
- * one is opened, that one's goes first. */
+/* Where only the kind of a file says that it will be read on, its tail gives
+ * way to that of a file that is opened later. */
 TEST(test_tail_of_what_was_left, struct world *w)
 {
 	struct want *left, *opened;
@@ -242,7 +242,7 @@ TEST(test_tail_of_what_was_left, struct world *w)
 	want_drop(left);
 }
 
-/* What found no room comes first when there is some. */
+/* A want that found no room comes first when there is some. */
 TEST(test_back_to_head, struct world *w)
 {
 	struct want *first;
@@ -307,7 +307,7 @@ TEST(test_creds, struct world *w)
 	assert_ptr_equal(queue_next(w->pf.queue), a);
 }
 
-/* What waits for an answer is not queued by being wanted again. */
+/* A want that waits for an answer is not queued when it is wanted again. */
 TEST(test_merge_waiting, struct world *w)
 {
 	struct want *want = add(w, 10, 40);
@@ -386,7 +386,7 @@ TEST(test_drop_range, struct world *w)
 	assert_ptr_equal(queue_next(w->pf.queue), hint);
 }
 
-/* What is hardly likely is not worth its bytes. */
+/* A range that is hardly likely to be read is not worth its bytes. */
 TEST(test_range_unlikely, struct world *w)
 {
 	struct want_range r = {

@@ -424,10 +424,10 @@ TEST(test_listing_with_attributes, struct world *w)
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_HIT);
 	w->now_us += 1 * S;
 	say_list(w, names, 10, true, 8);
-	/* The ninth is as old as the first listing … */
+	/* The ninth is as old as the first listing, and too old. */
 	w->now_us += 2 * S;
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_MISS);
-	/* … which does not matter where nobody else can be asked. */
+	/* Its age does not matter where nobody else can be asked. */
 	q.offline = true;
 	assert_int_equal(ask_readdirplus(&q, 4096), CACHED_HIT);
 }

@@ -48,7 +48,8 @@ static void know_file(struct world *w)
 
 FIXTURE(struct world, set_up, tear_down);
 
-/* What the name leads to, for those that take a name away. */
+/* A procedure that takes a name away is about the object that the name leads
+ * to. */
 TEST(test_object_of_a_name, struct world *w)
 {
 	know_file(w);
@@ -83,7 +84,7 @@ TEST(test_object_of_an_old_name, struct world *w)
 	assert_int_equal(object_of_name(w, NFSPROC3_REMOVE, "name"), 0);
 }
 
-/* What is made has no identity before. */
+/* An object that a procedure makes has no identity before. */
 TEST(test_object_that_is_made, struct world *w)
 {
 	static const uint32_t procs[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* What clients' connections may hold together. */
+/* Clients' connections share a room, which bounds what they hold together. */
 #include "unittest.h"
 
 #include <event2/event.h>

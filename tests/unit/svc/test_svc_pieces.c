@@ -299,7 +299,7 @@ TEST(test_client_gone, struct world *w)
 	expect_data(w, 1, 0, 8 * UNIT, false);
 }
 
-/* What others wait for is asked all the same. */
+/* A piece that others wait for is asked for all the same. */
 TEST(test_client_gone_and_others_watch, struct world *w)
 {
 	ask_read(w, 0, "file", 0, 4 * UNIT);

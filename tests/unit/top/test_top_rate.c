@@ -118,7 +118,8 @@ TEST(test_servers_come_and_go)
 	assert_false(m.servers[0].rates.known);
 }
 
-/* What was known stays, and is no rate of the time in between. */
+/* The last figures stay while the daemon is away, and the next rate is that
+ * since the last sample. */
 TEST(test_away)
 {
 	ENDS_BY(top_model_clear) struct top_model m = {0};

@@ -157,7 +157,7 @@ TEST(test_away)
 	assert_true(has(p, "nas0"));
 }
 
-/* What matters is there on a screen of ordinary size. */
+/* A screen of ordinary size shows everything that matters. */
 TEST(test_ordinary)
 {
 	static const char *const words[] = {"nas0", "CALLS/s", "1000", "50%",

@@ -98,7 +98,8 @@ TEST(test_change_keeps_xid_and_port, struct world *w)
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_RESENT), 1);
 }
 
-/* What changes nothing does not wait for its connection, a change does. */
+/* A call that changes nothing does not wait for its connection, a change does.
+ */
 TEST(test_which_connection, struct world *w)
 {
 	struct call change = {0}, other = {0};
@@ -258,7 +259,8 @@ TEST(test_unknown_xid, struct world *w)
 	assert_int_equal(world_counter(w, METRICS_UPSTREAM_UNKNOWN_XID), 2);
 }
 
-/* What is sent behind a call goes over its connection, while that is up. */
+/* A call that is sent behind another goes over its connection, while that is
+ * up. */
 TEST(test_behind_another, struct world *w)
 {
 	struct call change = {0}, list = {0}, behind = {0}, later = {0};

@@ -93,7 +93,8 @@ TEST(test_resumed, struct world *w)
 	assert_int_equal(c.doubts, 1);
 }
 
-/* What the owner saw may not be so by the time that there is a connection. */
+/* By the time that there is a connection, the owner's look may no longer be
+ * true: it is asked once more. */
 TEST(test_resumed_without_a_connection, struct world *w)
 {
 	struct call c = {.keep = true};
