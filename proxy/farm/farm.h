@@ -121,8 +121,8 @@ struct farm_trees_params {
  * configuration leaves trees out, nothing of it is shared. */
 void farm_trees_begin(struct farm_server *s, const struct farm_trees_params *p);
 void farm_trees_end(struct farm_server *s);
-/* Takes what was learned by now for no news to other machines: it alone is not
- * published. */
+/* Other machines know what was learned by now: it is not published for itself.
+ */
 void farm_trees_know(struct farm_server *s);
 /* A user's call came: what other machines have learned of it is taken over,
  * if it was not yet. */

@@ -156,7 +156,7 @@ static void test_all_is_forgotten_meanwhile(void **state)
 		assert_true(predictor_clear_step(c, n));
 		assert_int_equal(predictor_clear_error(c), 0);
 		predictor_clear_free(c);
-		/* The run that came after all was forgotten stays. */
+		/* The run that came later stays. */
 		assert_int_equal(trees(&d, ANNE), 1);
 		predictor_free(d.p);
 		steps = n;
@@ -164,8 +164,7 @@ static void test_all_is_forgotten_meanwhile(void **state)
 	assert_true(steps > 20);
 }
 
-/* A clear that is given up half way leaves a predictor that learns on, and that
- * can be saved and loaded. */
+/* The rest can be saved and loaded, and is learned on. */
 static void test_nobody_goes_on(void **state)
 {
 	(void)state;

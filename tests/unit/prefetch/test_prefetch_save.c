@@ -117,8 +117,7 @@ static void place_remove(struct place *pl)
 	assert_int_equal(rmdir(pl->dir), 0);
 }
 
-/* Returns a predictor that knows what the next daemon would; the file is gone
- * then. */
+/* The next daemon's predictor, by the file, which is gone then. */
 static struct predictor *place_next(struct place *pl)
 {
 	struct predictor *p = predictor_make();
