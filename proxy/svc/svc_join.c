@@ -152,7 +152,21 @@ static bool is_of_before(const struct svc_rqst *rqst, const struct node *node)
 					      rqst->machine, rqst->received_us);
 }
 
-/* The request's object, if it may wait for calls about that. */
+/* Whether a call that is under way was sent too long ago once it is answered, a
+ * round trip later: the object changed so lately that nobody is believed for as
+ * long as that. */
+static bool is_too_old_then(const struct svc_rqst *rqst, struct node *node)
+{
+	struct asker who = svc_asker(rqst);
+	struct known k;
+
+	known_node(&k, &who, node);
+	return k.contract.mode == CONFIG_CONSISTENCY_BOUNDED &&
+	       k.contract.age_us < who.trip_us;
+}
+
+/* The request's object, if it may wait for calls about that. A READ always may,
+ * lest its data come twice. */
 static struct node *may_join(struct svc_rqst *rqst)
 {
 	struct caches *c = rqst->svc->p.caches;
@@ -164,6 +178,7 @@ static struct node *may_join(struct svc_rqst *rqst)
 		return NULL;
 	node = attrcache_find(c->attr, &rqst->args.object);
 	if (!node || is_of_before(rqst, node) ||
+	    (!read && is_too_old_then(rqst, node)) ||
 	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return NULL;
 	return node;
