@@ -16,7 +16,7 @@
 
 /* The longest encoded arguments or results without a payload or a list, in
  * bytes. */
-enum { NFS_RES_SMALL_MAX = 2048 };
+enum { NFS_RES_SMALL_MAX = 5120 };
 
 /* Decoded arguments of any procedure; which member holds them, xdr_args of the
  * procedure's row says. */

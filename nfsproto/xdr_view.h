@@ -31,7 +31,7 @@ struct xdr_view {
 enum {
 	NFS3_FHSIZE_MAX = 64,
 	NFS3_NAME_MAX = 255,
-	NFS3_PATH_MAX = 1024,
+	NFS3_PATH_MAX = 4096, /* Linux takes 4095 */
 	MNT3_PATH_MAX = 1024,
 	MNT3_NAME_MAX = 255,
 	NFS3_DATA_MAX = 1 << 20, /* the largest READ or WRITE carried */

@@ -117,8 +117,8 @@ class Calls(daemon.Case):
             "name of 4 GiB": (rpc.LOOKUP, opaque(rpc.ROOT) + u32(0xffffffff)),
             "handle of 65 bytes": (rpc.GETATTR, opaque(b"h" * 65)),
             "handle of 4 GiB": (rpc.GETATTR, u32(0xfffffffd) + b"h" * 64),
-            "symlink to 1025 bytes":
-                (rpc.SYMLINK, rpc.symlink_args("l", "t" * 1025)),
+            "symlink to 4097 bytes":
+                (rpc.SYMLINK, rpc.symlink_args("l", "t" * 4097)),
             "WRITE that claims more":
                 (rpc.WRITE, opaque(rpc.ROOT) + u64(0) + u32(8, 2) +
                  opaque(b"12345678", claim=12)),
@@ -140,9 +140,18 @@ class Calls(daemon.Case):
         self.assertEqual(rpc.status(self.bad.call(
             rpc.GETATTR, opaque(b"h" * 64))), 0)
         self.assertEqual(rpc.status(self.bad.call(
-            rpc.SYMLINK, rpc.symlink_args("l", "t" * 1024))), 0)
+            rpc.SYMLINK, rpc.symlink_args("l", "t" * 4096))), 0)
         self.assertEqual(rpc.status(self.bad.call(
             rpc.WRITE, rpc.write_args(b"w" * MIB))), 0)
+
+    def test_longest_target(self):
+        """Linux makes links of 4095 bytes."""
+        self.up.script(rpc.READLINK,
+                       lambda call: u32(0, 0) + opaque("t" * 4095))
+        for _ in range(2):
+            r = self.bad.call(rpc.READLINK, opaque(rpc.ROOT))
+            self.assertEqual(rpc.status(r), 0)
+            self.assertIn(b"t" * 4095, r.body)
 
     def test_handle_of_no_bytes(self):
         """The server says what such a handle means."""

@@ -187,10 +187,10 @@ static const struct {
     {100003, 3, false, "o:64 n:a", "o:65 n:a"},
     {100003, 3, false, "o:64 o:0", "o:64 u:4294967293 q:0 q:0"},
     {100003, 3, true, "u:0 o:64 A A", "u:0 o:65 A A"},
-    {100003, 5, true, "u:0 A o:1024", "u:0 A o:1025"},
+    {100003, 5, true, "u:0 A o:4096", "u:0 A o:4097"},
     {100003, 8, true, "u:0 u:1 o:64 A W", "u:0 u:1 o:65 A W"},
     {100003, 8, false, "o:1 n:a u:0 S", "o:1 n:a u:3 S"},
-    {100003, 10, false, "o:28 n:a S o:1024", "o:28 n:a S o:1025"},
+    {100003, 10, false, "o:28 n:a S o:4096", "o:28 n:a S o:4097"},
     {100003, 14, false, "o:28 o:255 o:28 o:255", "o:28 o:255 o:28 o:256"},
     {100003, 15, false, "o:64 o:64 n:a", "o:64 o:65 n:a"},
     {100003, 6, true, "u:0 A u:8 u:0 o:8", "u:0 A u:8 u:0 u:9 q:0"},
@@ -238,10 +238,10 @@ TEST(items_have_bounds)
 TEST(small_results_fit_their_bound)
 {
 	static const struct wire_row largest[] = {
-	    {"SYMLINK", 100003, 10, false, false, "o:64 o:255 s o:1024"},
+	    {"SYMLINK", 100003, 10, false, false, "o:64 o:255 s o:4096"},
 	    {"MKNOD", 100003, 11, false, false, "o:64 o:255 u:3 s q:0"},
 	    {"RENAME", 100003, 14, false, false, "o:64 o:255 o:64 o:255"},
-	    {"READLINK", 100003, 5, true, false, "u:0 a o:1024"},
+	    {"READLINK", 100003, 5, true, false, "u:0 a o:4096"},
 	    {"RENAME", 100003, 14, true, false, "u:0 w w"},
 	    {"CREATE", 100003, 8, true, false, "u:0 u:1 o:64 a w"},
 	    {"MNT", 100005, 1, true, false, "u:0 o:64 u:0"},
