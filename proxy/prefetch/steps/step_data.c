@@ -30,6 +30,39 @@ static uint32_t first_bytes(const struct turn *t)
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 
+/* Where the piece of the row begins at which the want stands, or the first one
+ * behind that in the file; false where the rest of the row is outside of it. A
+ * row may be a stranger's, or the file may have shrunk: however many of its
+ * pieces are outside, they are passed at once. */
+static bool row_begin(const struct predictor_extent *x, uint64_t size,
+    struct want_place *w, uint64_t *begin)
+{
+	int64_t skip, at;
+
+	if (x->length_bytes == 0 || (w->repeat > 0 && x->stride_bytes == 0))
+		return false;
+	/* A row that goes backwards may begin behind the end. */
+	if (x->stride_bytes < 0 && x->offset_bytes >= size) {
+		uint64_t step = 0 - (uint64_t)x->stride_bytes;
+		uint64_t first = (x->offset_bytes - size) / step + 1;
+
+		if (first >= x->count)
+			return false;
+		if (first > w->repeat) {
+			w->repeat = (uint32_t)first;
+			w->into = 0;
+		}
+	}
+	if (x->offset_bytes > INT64_MAX ||
+	    __builtin_mul_overflow(
+		x->stride_bytes, (int64_t)w->repeat, &skip) ||
+	    __builtin_add_overflow((int64_t)x->offset_bytes, skip, &at) ||
+	    at < 0 || (uint64_t)at >= size)
+		return false;
+	*begin = (uint64_t)at;
+	return true;
+}
+
 /* Where the want stands, its call will read the next piece; false where there
  * is none. */
 static bool next_piece(struct turn *t)
@@ -46,9 +79,13 @@ static bool next_piece(struct turn *t)
 	while (w->extent <= t->nextents) {
 		if (w->extent > 0) {
 			const struct predictor_extent *x = &ext[w->extent - 1];
-			int64_t skip = x->stride_bytes * (int64_t)w->repeat;
 
-			begin = x->offset_bytes + (uint64_t)skip;
+			if (!row_begin(x, t->node->size, w, &begin)) {
+				w->into = 0;
+				w->repeat = 0;
+				w->extent++;
+				continue;
+			}
 			end = begin + x->length_bytes;
 		}
 		if (end > t->node->size)
