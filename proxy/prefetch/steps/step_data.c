@@ -63,6 +63,13 @@ static bool row_begin(const struct predictor_extent *x, uint64_t size,
 	return true;
 }
 
+static void next_row(struct want_place *w)
+{
+	w->extent++;
+	w->repeat = 0;
+	w->into = 0;
+}
+
 /* Where the want stands, its call will read the next piece; false where there
  * is none. */
 static bool next_piece(struct turn *t)
@@ -81,9 +88,7 @@ static bool next_piece(struct turn *t)
 			const struct predictor_extent *x = &ext[w->extent - 1];
 
 			if (!row_begin(x, t->node->size, w, &begin)) {
-				w->into = 0;
-				w->repeat = 0;
-				w->extent++;
+				next_row(w);
 				continue;
 			}
 			end = begin + x->length_bytes;
@@ -99,10 +104,8 @@ static bool next_piece(struct turn *t)
 		}
 		w->into = 0;
 		w->repeat++;
-		if (w->extent == 0 || w->repeat >= ext[w->extent - 1].count) {
-			w->repeat = 0;
-			w->extent++;
-		}
+		if (w->extent == 0 || w->repeat >= ext[w->extent - 1].count)
+			next_row(w);
 	}
 	return false;
 }
