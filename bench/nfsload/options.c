@@ -19,8 +19,7 @@
 #define CONCURRENCY_LIMIT 1024u
 #define CONNECTIONS_LIMIT 256u
 
-/* finish() needs to know of these options whether they were given: it can judge
- * them and set their defaults only when it has seen all the others. */
+/* Whether these options were given, whose defaults depend on all others. */
 struct given {
 	struct target_spec server;
 	bool warmup, work;

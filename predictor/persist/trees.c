@@ -173,7 +173,7 @@ static int list_step(
 
 /* ---- the newest trees ------------------------------------------------- */
 
-/* Compares places in the heap. */
+/* Whether the tree at place `a` of the heap was used before that at `b`. */
 static bool is_older(const struct trees_list *l, uint32_t a, uint32_t b)
 {
 	return l->trees[l->newest[a]].used_at < l->trees[l->newest[b]].used_at;

@@ -261,7 +261,7 @@ static void object_moved(
 		learn_data_moved(l, node, &from);
 }
 
-/* LINK succeeded: the file has a name more. */
+/* The server did a LINK, so the file has one more name. */
 static void own_link(const struct learn *l)
 {
 	const LINK3res *r = &l->res->link;

@@ -28,7 +28,8 @@ static void begin(struct reply *r, const struct control_server *srv)
 		reply_errno(r, whys, errno);
 }
 
-/* Why a trace gets nothing more, for programs; empty while it goes on. */
+/* The reply tells programs in a word why a trace has ended, and nothing while
+ * it goes on. */
 static const char *why(enum tracer_state state)
 {
 	switch (state) {

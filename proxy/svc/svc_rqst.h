@@ -220,7 +220,7 @@ struct svc_proc {
 	bool (*edit)(struct svc_rqst *rqst, union nfs_res *res);
 };
 
-/* The rows of each program, by procedure number. */
+/* Each program has a table of its procedures, indexed by their number. */
 extern const struct svc_proc nfs3_rows[];
 extern const struct svc_proc mount3_rows[];
 extern const struct svc_proc nfsacl3_rows[];

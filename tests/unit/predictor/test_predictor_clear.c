@@ -85,7 +85,7 @@ static struct desk desk_taught(void)
 	}
 	for (unsigned i = 0; i < 3; i++)
 		(void)work(&d, BOB, SHARED);
-	/* More often than anybody looks back. */
+	/* Anne's uses are more than the predictor looks back over. */
 	for (unsigned i = 0; i < 80; i++)
 		(void)work(&d, ANNE, SHARED);
 	return d;
