@@ -27,23 +27,24 @@ Stream = collections.namedtuple("Stream", "data")
 RESET = struct.pack("ii", 1, 0)
 
 
-ports_given = set()
+claims = []
 
 
 def free_port():
-    """Below the range from which the kernel takes source ports; each is given
-    once, since whoever has it may not listen on it yet."""
+    """Below the range from which the kernel takes source ports. Whoever has it
+    may not listen on it yet, and other tests run beside this one: so the port
+    is claimed until this process ends, by a socket of its name."""
     while True:
         port = random.randint(20000, 32000)
-        if port in ports_given:
-            continue
+        claim = socket.socket(socket.AF_UNIX)
         with socket.socket() as s:
             try:
+                claim.bind("\0forefetch-test-port-%d" % port)
                 s.bind(("127.0.0.1", port))
-                ports_given.add(port)
+                claims.append(claim)
                 return port
             except OSError:
-                pass
+                claim.close()
 
 
 class Call:
