@@ -170,14 +170,25 @@ enum attr_told attrcache_told(const struct node *node, struct machine m)
 	return told & ~mistold & bits ? ATTR_TOLD_FROM_OLD : ATTR_TOLD;
 }
 
+bool attrcache_was_replaced(
+    struct attrcache *ac, const struct node *node, uint64_t since_us)
+{
+	const struct node_ext *x = attrcache_ext(ac, node);
+
+	return ac->replaced_us >= since_us || (x && x->replaced_us >= since_us);
+}
+
 /* Notes that somebody else had replaced the contents which machines were told:
  * all of them were told wrongly. */
-static void told_wrongly(struct node *node)
+static void told_wrongly(
+    struct attrcache *ac, struct node *node, uint64_t now_us)
 {
 	uint32_t told = node->told, mistold = node->mistold;
+	struct node_ext *x = attrcache_make_ext(ac, node);
 
 	node->told = told & mistold & NODE_MACHINES_ALL;
 	node->mistold = (told | mistold) & NODE_MACHINES_ALL;
+	*(x ? &x->replaced_us : &ac->replaced_us) = now_us;
 }
 
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
@@ -211,7 +222,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	 * and their client sends them again. */
 	if (node->told != 0 && !same_contents(node, a) &&
 	    time_ns(&a->ctime) > time_ns(&node->ctime))
-		told_wrongly(node);
+		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
 		    node->flags & NODE_CHANGED ? NODE_LIVELY : NODE_CHANGED;
@@ -283,13 +294,18 @@ static void mark_changed(
  * taken for ours, since a WRITE must not fail on a file that only this daemon's
  * clients change.
  */
-static void judge_told(const struct attrcache *ac, struct node *node,
-    bool foreign, uint64_t sent_us)
+static void judge_told(struct attrcache *ac, struct node *node, bool foreign,
+    uint64_t sent_us, uint64_t now_us)
 {
-	if (sent_us < node->seen_us)
+	struct node_ext *x = attrcache_ext(ac, node);
+
+	if (sent_us < node->seen_us) {
 		node->mistold = 0;
-	else if (foreign && attrcache_may_fill(ac, node, sent_us))
-		told_wrongly(node);
+		if (x)
+			x->replaced_us = 0;
+	} else if (foreign && attrcache_may_fill(ac, node, sent_us)) {
+		told_wrongly(ac, node, now_us);
+	}
 	node->told &= node->mistold;
 }
 
@@ -329,7 +345,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	judge_told(ac, node,
 	    !ours && wcc->before.attributes_follow &&
 		(node->flags & NODE_ATTRS),
-	    sent_us);
+	    sent_us, now_us);
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
@@ -351,7 +367,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 void attrcache_changed(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us)
 {
-	judge_told(ac, node, false, sent_us);
+	judge_told(ac, node, false, sent_us, now_us);
 	mark_changed(ac, node, sent_us, now_us);
 	next_generation(ac, node);
 	node->sent_us = 0;

@@ -61,6 +61,18 @@ static void put_off(struct svc_rqst *rqst, const struct node *node)
 	svc_reply_status(rqst, NFS3ERR_JUKEBOX);
 }
 
+/* Returns what the client went by when it sent the WRITE. What it is told
+ * while the WRITE waits for its confirmation comes too late for that. */
+static enum attr_told told_before(
+    const struct svc_rqst *rqst, const struct node *node)
+{
+	if ((rqst->tried & SVC_TRIED_CONFIRM) &&
+	    attrcache_was_replaced(
+		rqst->svc->p.caches->attr, node, rqst->received_us))
+		return ATTR_TOLD_WRONGLY;
+	return attrcache_told(node, rqst->machine);
+}
+
 void svc_write(struct svc_rqst *rqst)
 {
 	struct asker who = svc_asker(rqst);
@@ -70,7 +82,7 @@ void svc_write(struct svc_rqst *rqst)
 	/* A change of ours that is under way shows as a new version, too, and
 	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
-	    (told = attrcache_told(k.node, rqst->machine)) == ATTR_TOLD ||
+	    (told = told_before(rqst, k.node)) == ATTR_TOLD ||
 	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
 		svc_forward(rqst);
 		return;

@@ -7,8 +7,10 @@
  * not be sent for the first time where the daemon could know that nobody may
  * wait for it any more: when its connection was closed, or when it had waited
  * so long that its client has to be asked. Nor may it then be sent again in
- * doubt; but a server that takes its time to answer the look before that is
- * only slow, and is waited for. A COMMIT does no harm at any time.
+ * doubt. But a server that takes its time to answer the look before that, or
+ * the GETATTR that confirms the file of a WRITE, is only slow, and is waited
+ * for: on a direct mount the change itself would wait there. A COMMIT does no
+ * harm at any time.
  */
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
@@ -27,6 +29,11 @@ void play_look_begin(struct play_call *c)
 
 	c->look = (struct play_look){0};
 	switch (c->op.proc->proc) {
+	case NFSPROC3_WRITE:
+		look.object = args->write.file;
+		proc = NFSPROC3_GETATTR;
+		c->look.confirms = true;
+		break;
 	case NFSPROC3_SETATTR:
 		look.object = args->setattr.object;
 		proc = NFSPROC3_GETATTR;
@@ -141,7 +148,8 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 {
 	bool lost = g->arrived > 0 && p->lost_ns > g->asked_ns;
 	uint64_t since_ns = lost ? p->lost_ns : g->asked_ns;
-	bool looked = g->doubtful && is_looked_at(p, &g->look, g->asked_ns);
+	bool looked = (g->doubtful || g->look.confirms) &&
+		      is_looked_at(p, &g->look, g->asked_ns);
 	uint64_t until_ns = looked ? g->look.ns : vclock_wall_ns();
 
 	if (g->arrived == 0 && g->closed)

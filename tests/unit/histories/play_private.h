@@ -12,10 +12,11 @@
 enum { GIVEN_UP_MAX = 32, PLAYER_CALLS = 2 };
 
 /* The first call by which the daemon finds out whether a change in doubt was
- * done. */
+ * done, or confirms the file of a WRITE. */
 struct play_look {
 	uint64_t key; /* 0: it does not look at such a change */
 	uint64_t ns;  /* when the server got it; see play_take_look() */
+	bool confirms;
 };
 
 /* A client's call. */
