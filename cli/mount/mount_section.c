@@ -55,7 +55,7 @@ static bool save_former(struct mount_job *job, struct mount_why *why)
 {
 	bool moved;
 
-	if (!job->save || job->plan.added)
+	if (!job->save || job->plan.added || job->fake)
 		return true;
 	if (!mount_store_save(job->store, job->plan.name, &moved, why))
 		return false;
@@ -143,15 +143,16 @@ static bool write_section(
 
 /* Everything until the daemon has the section: false with a reason, or with an
  * empty one after a message. Sections that nobody needs any more are removed
- * first, so that their ports and names are free. */
+ * first, so that their ports and names are free; a dry run removes none. */
 static bool prepare(struct mount_job *job, struct mount_why *why)
 {
-	bool changed;
+	bool changed = false;
 
 	if (!load(job, why))
 		return false;
-	changed =
-	    mount_store_clean(job->store, job->cfg, job->status->status) > 0;
+	if (!job->fake)
+		changed = mount_store_clean(job->store, job->cfg,
+			      job->status->status) > 0;
 	if ((changed && !load(job, why)) || !make_plan(job, why) ||
 	    !save_former(job, why) || (job->save && !make_plan(job, why)))
 		return false;
@@ -178,11 +179,11 @@ static int check_known(struct mount_job *job)
 
 	ctl_free(job->status);
 	job->status = mount_daemon_status(&job->talk, job->socket);
-	if (!job->status)
-		return MOUNT_SYSTEM;
-	if (load(job, &why) && is_known(job))
+	if (job->status && load(job, &why) && is_known(job))
 		return MOUNT_GOOD;
 	take_back(job);
+	if (!job->status)
+		return MOUNT_SYSTEM;
 	return mount_fail(&job->talk, MOUNT_SYSTEM, "section",
 	    "forefetchd has not applied %s (%s); is it run with -f, and so "
 	    "without --run-dir? See forefetch reload and its log",

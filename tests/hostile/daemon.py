@@ -79,7 +79,7 @@ class Daemon:
         os.chmod(self.run, 0o755)
         self.socket = os.path.join(self.run, "control.sock")
         self.drc = os.path.join(self.run, "nas.drc")
-        self.env = {}
+        self.env, self.args = {}, []
         self.log_path = os.path.join(self.dir, "log")
         self.top = {"cache_dir": os.path.join(self.dir, "cache"),
                     "control_socket": self.socket}
@@ -104,8 +104,8 @@ class Daemon:
     def start(self):
         with open(self.log_path, "ab") as log:
             self.process = subprocess.Popen(
-                [binary("forefetchd"), "-F", "-f", self.file], stderr=log,
-                stdout=log, env=dict(environment(), **self.env))
+                [binary("forefetchd"), "-F", "-f", self.file, *self.args],
+                stderr=log, stdout=log, env=dict(environment(), **self.env))
         poll(self.listens, "the daemon listens")
         return self
 

@@ -82,6 +82,43 @@ class Mount(unittest.TestCase):
         self.assertIn("forefetchd closed the connection; check that `allow`",
                       self.mount("/srv"))
 
+    def test_dry_run_changes_no_file(self):
+        """Neither the sections of former mounts, which --save would keep and
+        any mount would clean away, nor a new one."""
+        self.ff = daemon.Daemon(self.up.port)
+        self.addCleanup(self.ff.close)
+        run = os.path.join(self.ff.dir, "run")
+        os.mkdir(run)
+        self.ff.args = ["--run-dir", run]
+        for name in "used", "left":
+            with open("%s/%s.conf" % (run, name), "w") as f:
+                f.write("# Made by forefetch mount\n[server %s]\n"
+                        "address = 127.0.0.1\nnfs_port = %d\n"
+                        "mount_port = %d\nlisten = 127.0.0.1:%d\n" % (
+                            name, self.up.port, self.up.port,
+                            fakeserver.free_port()))
+        self.ff.start()
+        before = files_of(self.ff.dir)
+        for source in "used:/srv", "127.0.0.1:/home":
+            done = subprocess.run(
+                [daemon.binary("forefetch"), "--socket", self.ff.socket,
+                 "mount", "-f", "--save", source, self.where],
+                env=daemon.environment(), stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT, timeout=60)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            self.assertEqual(files_of(self.ff.dir), before, done.stdout)
+
+
+def files_of(root):
+    """What is in each file below it that is a part of a configuration."""
+    found = {}
+    for where, _, names in os.walk(root):
+        for name in names:
+            if name.endswith(".conf") and not name.startswith("."):
+                with open(os.path.join(where, name)) as f:
+                    found[os.path.join(where, name)] = f.read()
+    return found
+
 
 if __name__ == "__main__":
     daemon.main()
