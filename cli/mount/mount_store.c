@@ -267,9 +267,11 @@ static bool move_file(const struct mount_store *s, const char *name,
 	text[len] = '\0';
 	fclose(in);
 	*moved = true;
-	errno = len + 1 == sizeof(text) ? EFBIG : EEXIST;
-	if (access(file_of(to, s->save_dir, name, what), F_OK) < 0 &&
-	    len + 1 < sizeof(text) && write_text(to, text) && unlink(from) == 0)
+	if (access(file_of(to, s->save_dir, name, what), F_OK) == 0)
+		errno = EEXIST;
+	else if (len + 1 == sizeof(text))
+		errno = EFBIG;
+	else if (write_text(to, text) && unlink(from) == 0)
 		return true;
 	return mount_refuse(
 	    why, "%s cannot become %s: %s", from, to, strerror(errno));
