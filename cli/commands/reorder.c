@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -52,16 +53,45 @@ static void put_server(const Forefetch__CompactedServer *srv)
 	putchar('\n');
 }
 
+/* The server of that name in another answer; NULL where it is not in it, since
+ * a reload came between the two. */
+static const Forefetch__CompactedServer *same_server(
+    const Forefetch__Compacted *c, const Forefetch__CompactedServer *srv)
+{
+	for (size_t i = 0; i < c->n_servers; i++) {
+		const ProtobufCBinaryData *name = &c->servers[i]->name;
+
+		if (name->len == srv->name.len &&
+		    memcmp(name->data, srv->name.data, name->len) == 0)
+			return c->servers[i];
+	}
+	return NULL;
+}
+
+/* The bytes that were moved since `first`. A server that was replaced since
+ * counts from nothing again. */
+static uint64_t moved_since(const Forefetch__CompactedServer *first,
+    const Forefetch__CompactedServer *now)
+{
+	bool goes_on = first && first->moved_bytes <= now->moved_bytes;
+
+	return now->moved_bytes - (goes_on ? first->moved_bytes : 0);
+}
+
 /* Makes the last answer, whose moved bytes are of all passes, one about this
  * pass; `first` is the answer of its beginning. A server that did not begin one
  * said then why. */
 static void subtract(
     Forefetch__Compacted *last, const Forefetch__Compacted *first)
 {
-	for (size_t i = 0; i < last->n_servers && i < first->n_servers; i++) {
-		if (!first->servers[i]->busy)
-			last->servers[i]->end = first->servers[i]->end;
-		last->servers[i]->moved_bytes -= first->servers[i]->moved_bytes;
+	for (size_t i = 0; i < last->n_servers; i++) {
+		Forefetch__CompactedServer *srv = last->servers[i];
+		const Forefetch__CompactedServer *was =
+		    same_server(first, srv);
+
+		if (was && !was->busy)
+			srv->end = was->end;
+		srv->moved_bytes = moved_since(was, srv);
 	}
 }
 
@@ -102,13 +132,12 @@ static void show(struct progress *p, const Forefetch__Compacted *first,
 	char text[256];
 	FILE *out;
 
-	for (size_t i = 0; i < now->n_servers && i < first->n_servers; i++) {
-		const Forefetch__SequentialShare *before =
-		    now->servers[i]->before;
+	for (size_t i = 0; i < now->n_servers; i++) {
+		const Forefetch__CompactedServer *srv = now->servers[i];
+		const Forefetch__SequentialShare *before = srv->before;
 
-		moved += now->servers[i]->moved_bytes -
-			 first->servers[i]->moved_bytes;
-		if (now->servers[i]->busy && before)
+		moved += moved_since(same_server(first, srv), srv);
+		if (srv->busy && before)
 			all += before->bytes - before->sequential_bytes;
 	}
 	rate = progress_rate(p, now_us, moved);
