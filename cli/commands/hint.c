@@ -266,18 +266,21 @@ static void queue_hint(struct hint_run *run, struct hint_line_stream *s,
     const struct ctl_place *at, const struct hint_line *line)
 {
 	Forefetch__Hint *h = malloc(sizeof(*h));
+	char *path = strdup(at->path);
 	size_t len = strlen(at->path);
 
 	if (s->n == BATCH || s->bytes + len + HINT_BYTES > BATCH_BYTES)
 		flush_stream(run, s);
-	if (run->failed || walk_stopped() || !h) {
+	if (!h || !path)
+		complain(run, line->path, "out of memory");
+	if (run->failed || walk_stopped() || !h || !path) {
+		free(path);
 		free(h);
 		return;
 	}
 	forefetch__hint__init(h);
 	h->seq = ++s->seq;
-	h->path.data = (uint8_t *)strdup(at->path);
-	h->path.len = h->path.data ? len : 0;
+	h->path = (ProtobufCBinaryData){.data = (uint8_t *)path, .len = len};
 	h->offset = line->offset;
 	h->length = line->length;
 	s->hints[s->n++] = h;

@@ -154,11 +154,12 @@ static void check_options(const struct doctor_mount *m, struct findings *out)
 {
 	char value[64], server[64];
 	size_t before = out->count;
+	bool told = option(m, "vers", value, sizeof(value));
 
-	if (!option(m, "vers", value, sizeof(value)) || *value != '3') {
+	if (!told || *value != '3') {
 		findings_add(out, FINDING_FAIL, "version",
 		    "it is mounted with vers=%s, and forefetch speaks NFSv3",
-		    value);
+		    told ? value : "?");
 		findings_remedy(out, "mount it with vers=3");
 	}
 	if (!option(m, "local_lock", value, sizeof(value)) ||

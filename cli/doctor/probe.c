@@ -313,7 +313,7 @@ void probe_reach(const struct probe_target *t, struct probe_facts *f)
 			break;
 	}
 	if (f->at == f->naddr)
-		f->at = 0;
+		f->at--; /* the last one's errors are told */
 	else if (f->nfs_err == 0)
 		reach_mount(t, f);
 }
