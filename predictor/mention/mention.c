@@ -46,7 +46,7 @@ static bool make_tables(struct mention *m)
 }
 
 /* Files by which languages enter a directory: a mention of the directory means
- * such a file, also before clients were seen to open one. A new name is a line
+ * such a file, even if no client was ever seen to open it. A new name is a line
  * here. */
 static const char *const entered_by[] = {
     "mod.rs", /* Rust: `mod x;` is x/mod.rs */
@@ -220,7 +220,9 @@ static void look_named(
 	task_add(m, t);
 }
 
-/* A new place is a line here, a relation in odds.h, and its nearness there. */
+/* A new place is a line here, a relation in odds.h, and a factor in nearness[]
+ * of odds.c (without one its odds are 0). If its directory has to be found
+ * first, it has a task of its own in mention_match.c, as TASK_NAMED. */
 static const struct place {
 	uint8_t relation;
 	void (*look)(

@@ -7,11 +7,12 @@
  *	calls of users ─▶ what became of them (odds.h) ─────────▶ their odds
  *
  * A word of a file may be a name in the file's own directory, in one above it,
- * or in one where names were looked up lately; a path leads on from there. Data
- * that is fetched ahead is scanned like data that was read, so that this runs
- * ahead of the reader; each hop lowers the probability. Of a directory that a
- * mention ends at, those names are likely that were used first in other
- * directories.
+ * in one beside the file that has its name without the extension (Rust), or in
+ * one where names were looked up lately; a path leads on from there. Data that
+ * is fetched ahead is scanned like data that was read, so that this runs ahead
+ * of the reader; each hop lowers the probability. Where a mention ends at a
+ * directory, two kinds of names in it are likely: those by which other
+ * directories were entered, and those by which languages enter one.
  *
  * A kind of file whose mentions do not come true is scanned now and then only.
  * Objects and directories are opaque keys, never zero; credentials are numbers,
@@ -32,7 +33,7 @@
 struct mention;
 
 struct mention_params {
-	size_t memory_bytes; /* for names; a megabyte comes beside it */
+	size_t memory_bytes; /* for names; 2 MiB come beside it */
 	/* Whether the credential may search the directory; called by
 	 * mention_step() only. */
 	bool (*may_search)(void *ctx, uint32_t cred, uint64_t dir);

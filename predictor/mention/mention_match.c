@@ -50,7 +50,8 @@ static bool task_equal(const struct task *a, const struct task *b)
 	       a->ups == b->ups && a->at == b->at;
 }
 
-/* So many words of one file may wait for one directory. */
+/* So many tasks may wait in one chain, that is, for directories of equal hash,
+ * whatever file they are of. */
 enum { WAIT_CHAIN = 256 };
 
 void task_wait(struct mention *m, const struct task *t)

@@ -60,7 +60,8 @@ struct task {
 	uint64_t dir;
 	uint32_t source, generation;
 	/* TASK_ALL; TASK_ENTER: no word, but what is used first; TASK_NAMED:
-	 * all, in the directory there that is called as the source. */
+	 * all, in the directory there that has the name of the source without
+	 * its extension. */
 	uint32_t word;
 	uint32_t at;      /* of all words: the next one */
 	float p;          /* TASK_ENTER: that it will be entered */

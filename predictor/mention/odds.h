@@ -14,7 +14,8 @@ enum mention_relation {
 	MENTION_SAME,     /* in the same directory, or below it */
 	MENTION_ABOVE,    /* in a directory above */
 	MENTION_SEARCHED, /* in one where names were looked up lately */
-	MENTION_NAMED,    /* in one beside the file that is called as it is */
+	/* In one beside the file that has its name without the extension. */
+	MENTION_NAMED,
 	MENTION_RELATIONS
 };
 

@@ -38,7 +38,8 @@ struct contract {
 	bool offline;
 	uint64_t now_us;
 	uint64_t received_us;
-	/* The policy's, in microseconds; bounds the age of rights. */
+	/* The policy's, in microseconds. Nothing is believed for longer; rights
+	 * are for that long. */
 	uint64_t attr_timeout_us;
 	/* Bounds the age of confirmations; no more than attr_timeout_us. */
 	uint64_t age_us;
@@ -71,7 +72,10 @@ bool contract_granted(const struct contract *c, uint64_t sent_us);
 
 /*
  * Ahead of clients: how long what is confirmed now is of use to one that comes
- * later. By the policy that holds for the object, in microseconds:
+ * later. By the policy that holds for the object, in microseconds. Repeat and
+ * serves are asked of directories only (source_walk.c), slack of any object
+ * (source_renew.c), recent once for all objects of a call (observe.c), and
+ * lasts_since of the entries of a listing (step_list.c):
  *
  *	confirmed                                             too old
  *	    ├──── repeat ────┤                                   │
@@ -91,14 +95,15 @@ uint64_t contract_slack_us(const struct config_policy *policy);
  * bounded mode anything does. */
 bool contract_serves(
     const struct config_policy *policy, uint64_t us, uint64_t now_us);
-/* Returns since when an object must have been confirmed so that calls ahead do
- * not confirm it again now; in other modes than bounded, 1. */
+/* Returns since when the entries of a listing must have been confirmed so that
+ * calls ahead do not confirm them again now. It goes by the policy alone, not
+ * by how long an entry has been unchanged. In other modes than bounded, 1. */
 uint64_t contract_lasts_since_us(
     const struct config_policy *policy, uint64_t now_us);
 /* Whether attributes that a call sent then confirmed last for a third of their
  * age from now on. What changed a moment ago is believed for `least_us` at
- * least, if attr_timeout is no less: else it would be confirmed over and over.
- */
+ * least, but never for longer than attr_timeout: else it would be confirmed over
+ * and over. */
 bool contract_lasts(
     const struct contract *c, uint64_t sent_us, uint64_t least_us);
 /* The same for a right that the server gave. */
@@ -127,7 +132,8 @@ bool contract_bound(const struct contract *c, struct attrcache *ac,
 uint64_t contract_held_us(
     struct attrcache *ac, const struct node *node, const struct binding *b);
 /* For datacache_find(): data that is not firm counts only if its call was sent
- * at this time or later. */
+ * at this time or later. Walks of warm hold the entries of a listing to it, by
+ * the contract of their directory (warm_step.c). */
 uint64_t contract_data_valid(const struct contract *c);
 
 #endif

@@ -38,7 +38,8 @@ struct learn {
 	uint32_t cred;
 	/* For MNT only: to whom it was answered. */
 	const struct cred_key *cred_key;
-	/* The call was sent ahead, and no client has asked for this yet. */
+	/* Only a prediction asked for this, and no client yet: data is kept as
+	 * DATACACHE_PREFETCHED. False for walks of warm and pin. */
 	bool ahead;
 	bool told;              /* the reply goes to a client as it is */
 	struct machine machine; /* the machine that the reply is for */

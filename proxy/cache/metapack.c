@@ -100,7 +100,8 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	metabuf_put_u32(p->out, 0);
 }
 
-/* Flags with which a binding is saved. */
+/* Flags with which a binding is saved. A release ignores those that it does not
+ * know, so a new one needs no new METAFILE_MAGIC. */
 enum {
 	BOUND_FIRM = 1, /* it holds without a bound of time */
 	BOUND_DOUBT = 2,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * May a call be answered from the caches? One function a procedure decides,
- * and does nothing else: it sends nothing, counts nothing, and knows of the
- * request only what is in `struct cached_call`.
+ * May a call be answered from the caches? One function a procedure decides. It
+ * sends nothing, counts nothing, and knows of the request only what is in
+ * `struct cached_call`. All that it changes is what nodes remember of having
+ * been told (known_tell()).
  *
  *	svc_answer.c ─ call ─▶ cached_*() ─┬▶ HIT: these are the results
  *	     ▲                             ├▶ CONFIRM: if it is as it was

@@ -271,6 +271,7 @@ static void on_reply(struct flight *f, enum reply_kind kind,
 {
 	struct warm_flight *fl = (struct warm_flight *)f;
 
+	/* A user asked for this tree, so its data is not the first to go. */
 	if (res && f->call.proc->prog == NFS_PROGRAM)
 		owncall_learn(&f->call, caches_of(fl), res, up, now_us, false);
 	if (!fl->walk)

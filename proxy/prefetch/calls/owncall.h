@@ -41,7 +41,9 @@ bool owncall_send(struct owncall *c, struct fetch *f,
     const struct rpc_cred *cred, const struct fetch_about *about, void *buf,
     size_t size);
 
-/* Tell the caches the results (learn.h). `ahead`: no client asked for them. */
+/* Tell the caches the results (learn.h). `ahead`: only a prediction asked for
+ * them; false for what a client or a user asked for, and so for a walk of warm
+ * or pin, although its calls are sent ahead, too. */
 void owncall_learn(const struct owncall *c, struct caches *caches,
     const union nfs_res *res, const struct upstream_result *up, uint64_t now_us,
     bool ahead);
