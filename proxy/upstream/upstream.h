@@ -156,9 +156,10 @@ struct upstream_request {
 	const struct upstream_call *behind;
 };
 
-/* Sends a call as soon as possible; `ops` hear of it, with `arg`, perhaps
- * before this returns. NULL where there is no memory: then they hear nothing.
- */
+/* Sends a call as soon as possible; `ops` hear of it, with `arg`: on_send() and
+ * on_doubt() perhaps before this returns, on_reply() never, since fetch.c would
+ * have freed what it goes on with. NULL where there is no memory: then they hear
+ * nothing. */
 struct upstream_call *upstream_send(struct upstream *up,
     const struct upstream_request *req, const struct upstream_call_ops *ops,
     void *arg);
