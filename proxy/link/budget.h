@@ -19,10 +19,11 @@
  *
  * While the rate is not known, the window doubles every round trip from one
  * unit until a queue shows, or what the link has shown that it carries is
- * reached. Not a limit: one call may always be in flight,
- * whatever its length, if there are tokens; and a reply that is longer than a
- * unit stands out by as much as it is longer, up to a quarter of what the link
- * holds.
+ * reached, which is a unit at first. It begins so once: linkest_forget() does
+ * not begin it again. Two things go beyond the window: one call may always be
+ * in flight, whatever its length, if there are tokens; and a reply that is
+ * longer than a unit stands out by as much as it is longer, up to a quarter of
+ * what the link holds.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
  * wire bytes. Times are microseconds, on the scale that linkest is given.
@@ -90,6 +91,7 @@ uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
  * Returns the upper bound of the window now: rate by base round trip and one
  * unit; while the rate is not known, by the least that the link has shown.
+ * Demand and speculation together are held below it, too.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

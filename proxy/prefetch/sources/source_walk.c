@@ -16,6 +16,7 @@
  * rights of the directories that come next are wanted, in the order in which a
  * walk that goes down before it goes on would come to them. How many grows with
  * each that was used, and how likely they are is what became of those before.
+ * Beyond the next NEAR, none is told that would be too old when the walk comes.
  * A walk does not rise above where it was seen to go.
  */
 #include <stdlib.h>
@@ -244,7 +245,7 @@ static bool is_hidden(const struct walkdir *d)
 	return false;
 }
 
-/* From `d` on, which `lead` directories ahead of the client. */
+/* From `d` on, which is `lead` directories ahead of the client. */
 static void look_ahead(struct walks *ws, struct credential *cred,
     struct walk *w, struct walkdir *d, uint32_t lead, uint64_t now_us)
 {

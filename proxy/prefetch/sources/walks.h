@@ -27,7 +27,7 @@ struct walk {
 	bool hidden;     /* it lists hidden directories, too */
 	unsigned listed; /* directories */
 	unsigned branches;
-	unsigned window;
+	unsigned window; /* the most directories to tell ahead: walks_used() */
 	unsigned told, used;    /* directories that were told ahead, of late */
 	unsigned visits, looks; /* directories, and lookups of files there */
 	unsigned numbers[WALKCLASSES]; /* directories that it came to */
