@@ -358,14 +358,17 @@ void doctor_check_configured(
 	probe_facts_free(probe_server(&t, out));
 }
 
-/* `host` is "host" or "host:/path", as a user typed it. */
+/* `host` is "host", "host:/path" or "[v6]:/path", as a user typed it. */
 void doctor_check_host(const char *host, struct findings *out)
 {
 	char name[256];
-	const char *path = strstr(host, ":/");
+	const char *bracket = *host == '[' ? strchr(host, ']') : NULL;
+	const char *path = strstr(bracket ? bracket : host, ":/");
+	const char *end = bracket ? bracket : path;
 	struct probe_target t = {.host = name, .path = path ? path + 1 : NULL};
 
+	host += bracket != NULL;
 	snprintf(name, sizeof(name), "%.*s",
-	    path ? (int)(path - host) : (int)strlen(host), host);
+	    end ? (int)(end - host) : (int)strlen(host), host);
 	probe_facts_free(probe_server(&t, out));
 }

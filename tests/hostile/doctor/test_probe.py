@@ -246,6 +246,11 @@ class Probe(unittest.TestCase):
         self.assertIn("it is not running", text)
         self.assertIn("no-such-host.invalid", text)
 
+    def test_doctor_of_an_address_in_brackets(self):
+        _, text = self.run_it("--socket", "/nonexistent/sock", "doctor",
+                              "[::1]:/srv", limit=30)
+        self.assertIn("name: ::1, an address", text)
+
 
 if __name__ == "__main__":
     daemon.main()
