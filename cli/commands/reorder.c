@@ -86,8 +86,7 @@ static void subtract(
 {
 	for (size_t i = 0; i < last->n_servers; i++) {
 		Forefetch__CompactedServer *srv = last->servers[i];
-		const Forefetch__CompactedServer *was =
-		    same_server(first, srv);
+		const Forefetch__CompactedServer *was = same_server(first, srv);
 
 		if (was && !was->busy)
 			srv->end = was->end;

@@ -151,8 +151,8 @@ static bool prepare(struct mount_job *job, struct mount_why *why)
 	if (!load(job, why))
 		return false;
 	if (!job->fake)
-		changed = mount_store_clean(job->store, job->cfg,
-			      job->status->status) > 0;
+		changed = mount_store_clean(
+			      job->store, job->cfg, job->status->status) > 0;
 	if ((changed && !load(job, why)) || !make_plan(job, why) ||
 	    !save_former(job, why) || (job->save && !make_plan(job, why)))
 		return false;

@@ -102,8 +102,8 @@ uint64_t contract_lasts_since_us(
     const struct config_policy *policy, uint64_t now_us);
 /* Whether attributes that a call sent then confirmed last for a third of their
  * age from now on. What changed a moment ago is believed for `least_us` at
- * least, but never for longer than attr_timeout: else it would be confirmed over
- * and over. */
+ * least, but never for longer than attr_timeout: else it would be confirmed
+ * over and over. */
 bool contract_lasts(
     const struct contract *c, uint64_t sent_us, uint64_t least_us);
 /* The same for a right that the server gave. */

@@ -158,8 +158,8 @@ struct upstream_request {
 
 /* Sends a call as soon as possible; `ops` hear of it, with `arg`: on_send() and
  * on_doubt() perhaps before this returns, on_reply() never, since fetch.c would
- * have freed what it goes on with. NULL where there is no memory: then they hear
- * nothing. */
+ * have freed what it goes on with. NULL where there is no memory: then they
+ * hear nothing. */
 struct upstream_call *upstream_send(struct upstream *up,
     const struct upstream_request *req, const struct upstream_call_ops *ops,
     void *arg);
