@@ -120,8 +120,8 @@ struct node_ext {
 	 * there was none), and when the last one was answered. */
 	uint64_t first_sent_us;
 	uint64_t changed_us;
-	/* When it was last seen that somebody else had replaced contents which
-	 * a machine had been told from the cache. */
+	/* When it was last seen that somebody else had replaced the contents.
+	 */
 	uint64_t replaced_us;
 	/* Lists of what listcache.c and answercache.c keep of it. */
 	struct listing *listings;
@@ -192,8 +192,9 @@ enum attr_told {
 
 enum attr_told attrcache_told(const struct node *node, struct machine m);
 /* Whether it was seen at `since_us` or later that somebody else had replaced
- * contents which a machine had been told from the cache. For a WRITE that came
- * at that time, attrcache_told() may show what its machine was told later. */
+ * the contents. A WRITE that has waited since then asks this, too:
+ * attrcache_told() may show what its machine was told later. Only a node that
+ * has its struct node_ext by then remembers that. */
 bool attrcache_was_replaced(
     struct attrcache *ac, const struct node *node, uint64_t since_us);
 

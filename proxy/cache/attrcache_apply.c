@@ -175,20 +175,21 @@ bool attrcache_was_replaced(
 {
 	const struct node_ext *x = attrcache_ext(ac, node);
 
-	return ac->replaced_us >= since_us || (x && x->replaced_us >= since_us);
+	return x && x->replaced_us >= since_us;
 }
 
-/* Notes that somebody else had replaced the contents which machines were told:
- * all of them were told wrongly. */
+/* Notes that somebody else had replaced the contents: all machines that were
+ * told the former ones from the cache were told wrongly. */
 static void told_wrongly(
     struct attrcache *ac, struct node *node, uint64_t now_us)
 {
 	uint32_t told = node->told, mistold = node->mistold;
-	struct node_ext *x = attrcache_make_ext(ac, node);
+	struct node_ext *x = attrcache_ext(ac, node);
 
 	node->told = told & mistold & NODE_MACHINES_ALL;
 	node->mistold = (told | mistold) & NODE_MACHINES_ALL;
-	*(x ? &x->replaced_us : &ac->replaced_us) = now_us;
+	if (x)
+		x->replaced_us = now_us;
 }
 
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
@@ -220,7 +221,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	/* Contents that came back from before are no change by anybody: a
 	 * server that lost its memory has lost WRITEs that were not committed,
 	 * and their client sends them again. */
-	if (node->told != 0 && !same_contents(node, a) &&
+	if (!same_contents(node, a) &&
 	    time_ns(&a->ctime) > time_ns(&node->ctime))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
@@ -292,7 +293,7 @@ static void mark_changed(
  * our own that was under way as well. In that case nobody can tell, nor whose
  * was a version that was first seen while this change was under way: it is
  * taken for ours, since a WRITE must not fail on a file that only this daemon's
- * clients change.
+ * clients change. Then nobody replaced anything, either (`replaced_us`).
  */
 static void judge_told(struct attrcache *ac, struct node *node, bool foreign,
     uint64_t sent_us, uint64_t now_us)

@@ -76,8 +76,6 @@ struct attrcache {
 	/* The last change of our own to a node that is gone was answered no
 	 * later than this: a node that is made anew knows nothing of it. */
 	uint64_t forgotten_us;
-	/* The replaced_us of nodes that had no memory for it. */
-	uint64_t replaced_us;
 	size_t hand; /* the clock's hand: the bucket that it stands at */
 	/* Our wall clock less clock_now_us(), and when that was read last. */
 	uint64_t wall_us, wall_read_us;

@@ -62,7 +62,7 @@ static void put_off(struct svc_rqst *rqst, const struct node *node)
 }
 
 /* Returns what the client went by when it sent the WRITE. What it is told
- * while the WRITE waits for its confirmation comes too late for that. */
+ * while the WRITE waits for its confirmation does not count for it. */
 static enum attr_told told_before(
     const struct svc_rqst *rqst, const struct node *node)
 {
@@ -92,6 +92,11 @@ void svc_write(struct svc_rqst *rqst)
 		return;
 	}
 	if (!(rqst->tried & SVC_TRIED_CONFIRM)) {
+		/* There the node remembers that it was replaced meanwhile. */
+		if (!attrcache_make_ext(rqst->svc->p.caches->attr, k.node)) {
+			put_off(rqst, k.node);
+			return;
+		}
 		metrics_add(rqst->svc->p.metrics, METRICS_WRITES_CONFIRMED, 1);
 		svc_ask_attributes(rqst);
 		return;

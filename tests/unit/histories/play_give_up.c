@@ -148,7 +148,7 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 {
 	bool lost = g->arrived > 0 && p->lost_ns > g->asked_ns;
 	uint64_t since_ns = lost ? p->lost_ns : g->asked_ns;
-	bool looked = (g->doubtful || g->look.confirms) &&
+	bool looked = (g->look.confirms ? g->arrived == 0 : g->doubtful) &&
 		      is_looked_at(p, &g->look, g->asked_ns);
 	uint64_t until_ns = looked ? g->look.ns : vclock_wall_ns();
 
