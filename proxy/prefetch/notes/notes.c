@@ -15,9 +15,7 @@ enum {
 	 * vain; one that was no more than a guess shows it sooner. */
 	JUDGED_US = 10000000,
 	GUESS_JUDGED_US = 4000000,
-	/* So the whole ring is looked at in a quarter of a second. */
 	AGED_AT_ONCE = 16,
-	AGED_EVERY_US = 1000,
 };
 
 /* A less likely object that came in vain is not confirmed again. */
@@ -29,7 +27,6 @@ struct notes {
 	uint16_t heads[NOTES]; /* index + 1 */
 	uint32_t in;
 	uint32_t aged; /* the next to be looked at for its age */
-	uint64_t aged_us;
 };
 
 struct notes *notes_new(struct ground *g)
@@ -236,11 +233,7 @@ void notes_used(struct notes *n, const struct note_use *use, uint64_t now_us)
 
 void notes_age(struct notes *n, uint64_t now_us)
 {
-	/* The pump calls this for each call of a client, and none of them has
-	 * to pay for what is due some seconds from now. */
-	if (now_us - n->aged_us < AGED_EVERY_US)
-		return;
-	n->aged_us = now_us;
+
 	for (int i = 0; i < AGED_AT_ONCE; i++) {
 		struct note *x = &n->at[n->aged++ % NOTES];
 

@@ -62,8 +62,8 @@ static enum note_state state_of(struct note_world *s, uint64_t object)
 /* As often as all notes are looked at. */
 static void age(struct note_world *s, uint64_t now_us)
 {
-	for (unsigned i = 0; i < 256; i++)
-		notes_age(s->pf.notes, now_us + i * 1000);
+	for (int i = 0; i < 4096; i++)
+		notes_age(s->pf.notes, now_us);
 }
 
 /* ---- in vain ---------------------------------------------------------- */
