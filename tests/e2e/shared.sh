@@ -62,10 +62,15 @@ for ((r = 1; r <= rounds; r++)); do
 done
 
 # How often a name that nobody asked for before is not there, and for how long.
-until_open() {	# DIRECTORY
-	python3 - "$LAB_PROXY/$1" "$LAB_EXPORT/$1" <<-'END'
+# All in one process: on a busy machine the start of a program may take seconds, and
+# the directory would have been still for longer than SECONDS.
+until_open() {	# DIRECTORY SECONDS
+	python3 - "$LAB_PROXY/$1" "$LAB_EXPORT/$1" "$2" <<-'END'
 	import os, sys, time
-	client, server = sys.argv[1:]
+	client, server, seconds = sys.argv[1:]
+	os.mkdir(server)
+	open(server + "/old", "w").close()
+	time.sleep(float(seconds))
 	os.listdir(client)
 	time.sleep(.5)
 	with open(server + "/input", "w") as f:
@@ -85,10 +90,7 @@ until_open() {	# DIRECTORY
 }
 
 for ((r = 1; r <= rounds; r++)); do
-	mkdir "$LAB_EXPORT/job-$r"
-	: >"$LAB_EXPORT/job-$r/old"
-	lab_nap 1
-	took=$(until_open "job-$r")
+	took=$(until_open "job-$r" 1)
 	check "round $r: a new file opens at the first try ($took)" \
 		[ "${took##* }" = 1 ]
 done
@@ -97,12 +99,7 @@ done
 # new file stays away is told for each of SECONDS; a minute would be a fault.
 waits=()
 for s in "$@"; do
-	(
-		mkdir "$LAB_EXPORT/still-$s"
-		: >"$LAB_EXPORT/still-$s/old"
-		lab_nap "$s"
-		until_open "still-$s" >"/tmp/still-$s"
-	) &
+	until_open "still-$s" "$s" >"/tmp/still-$s" &
 	waits+=($!)
 done
 [ ${#waits[@]} -eq 0 ] || wait "${waits[@]}"
