@@ -3,13 +3,7 @@
  * The queue gives each want its turn: the nearest first, those that are too
  * early later, and no more of them than it may hold. Nothing is sent.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-
-#include <cmocka.h>
-
+#include "unittest.h"
 #include "base/metrics.h"
 #include "cache/attrcache.h"
 #include "prefetch/prefetch_fixture.h"
@@ -19,22 +13,14 @@ struct queue_world {
 	struct credential *cred;
 };
 
-static int setup(void **state)
+static void setup(struct queue_world *w)
 {
-	struct queue_world *w = calloc(1, sizeof(*w));
-
 	rooms_open(&w->pf, &w->cred, 1);
-	*state = w;
-	return 0;
 }
 
-static int teardown(void **state)
+static void teardown(struct queue_world *w)
 {
-	struct queue_world *w = *state;
-
 	rooms_close(&w->pf, &w->cred, 1);
-	free(w);
-	return 0;
 }
 
 static struct want *add(struct queue_world *w, uint64_t object, uint32_t lead)
@@ -51,15 +37,16 @@ static void assert_next(struct queue_world *w, uint64_t object)
 	want_drop(want);
 }
 
+FIXTURE(struct queue_world, setup, teardown);
+
 /* ---- lanes ------------------------------------------------------------ */
 
 /* The nearest come first; of those that are equally near, the first that came.
  */
-static void test_order(void **state)
+TEST(test_order, struct queue_world *w)
 {
 	static const uint32_t leads[] = {500, 64, 3, 1, 2, 0, 5, 64};
 	static const uint64_t order[] = {3, 5, 2, 4, 6, 1, 7, 0};
-	struct queue_world *w = *state;
 
 	for (uint64_t i = 0; i < 8; i++)
 		assert_non_null(add(w, 10 + i, leads[i]));
@@ -75,9 +62,8 @@ static void test_order(void **state)
  * files that are not much further away; a file that is wanted next is wanted
  * whole.
  */
-static void test_tail(void **state)
+TEST(test_tail, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *tail = add(w, 10, 8);
 
 	assert_ptr_equal(queue_next(w->pf.queue), tail);
@@ -115,9 +101,8 @@ static void test_tail(void **state)
 
 /* Where only the kind of a file says that it will be read on, its further bytes
  * stand behind those of a file that is opened later. */
-static void test_tail_of_what_was_left(void **state)
+TEST(test_tail_of_what_was_left, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *left, *opened;
 
 	want_opened(w->pf.queue, w->cred, 10);
@@ -144,9 +129,8 @@ static void test_tail_of_what_was_left(void **state)
 }
 
 /* A want that found no room on the link is the first when there is some. */
-static void test_back_to_head(void **state)
+TEST(test_back_to_head, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *first;
 
 	add(w, 10, 1);
@@ -162,10 +146,8 @@ static void test_back_to_head(void **state)
 /* ---- the limit -------------------------------------------------------- */
 
 /* The queue takes so many wants, and not one more. */
-static void test_limit(void **state)
+TEST(test_limit, struct queue_world *w)
 {
-	struct queue_world *w = *state;
-
 	for (uint64_t i = 0; i < WANTS_MAX; i++)
 		assert_non_null(add(w, 1000 + i, 1));
 	assert_null(add(w, 10, 1));
@@ -187,9 +169,8 @@ static void test_limit(void **state)
 
 /* A want that is too early comes back after a grain of the server's clock,
  * before those that came after it. */
-static void test_delay(void **state)
+TEST(test_delay, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *want = add(w, 10, 1);
 
 	assert_ptr_equal(queue_next(w->pf.queue), want);
@@ -207,9 +188,8 @@ static void test_delay(void **state)
 }
 
 /* Two at different times, and one of them wanted sooner meanwhile. */
-static void test_ripen_in_order(void **state)
+TEST(test_ripen_in_order, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
 
 	assert_ptr_equal(queue_next(w->pf.queue), a);
@@ -227,9 +207,8 @@ static void test_ripen_in_order(void **state)
 }
 
 /* A want may be dropped while it is too early. */
-static void test_drop_delayed(void **state)
+TEST(test_drop_delayed, struct queue_world *w)
 {
-	struct queue_world *w = *state;
 	struct want *want = add(w, 10, 1);
 
 	assert_ptr_equal(queue_next(w->pf.queue), want);
@@ -242,22 +221,4 @@ static void test_drop_delayed(void **state)
 	assert_false(want->state == WANT_LATER);
 	assert_int_equal(w->pf.queue->nmade, 1);
 	assert_next(w, 11);
-}
-
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    TEST(test_order),
-	    TEST(test_tail),
-	    TEST(test_tail_of_what_was_left),
-	    TEST(test_back_to_head),
-	    TEST(test_limit),
-	    TEST(test_delay),
-	    TEST(test_ripen_in_order),
-	    TEST(test_drop_delayed),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -127,24 +127,6 @@ static void arrive(struct world *w, unsigned i)
 
 FIXTURE(struct world, setup, teardown);
 
-/* ---- lanes ------------------------------------------------------------ */
-
-TEST(test_order, struct world *w)
-{
-	static const uint32_t leads[] = {500, 64, 3, 1, 2, 0, 5, 64};
-	static const uint64_t order[] = {3, 5, 2, 4, 6, 1, 7, 0};
-
-	for (uint64_t i = 0; i < 8; i++)
-		assert_non_null(add(w, 10 + i, leads[i]));
-	assert_int_equal(w->pf.queue->nwants, 8);
-	assert_int_equal(w->pf.queue->nqueued, 8);
-	/* Nearest first; of equal ones, that which came first. */
-	for (int i = 0; i < 8; i++)
-		assert_next(w, 10 + order[i]);
-	assert_null(queue_next(w->pf.queue));
-	assert_int_equal(w->pf.queue->nwants, 0);
-}
-
 /* A listing spares as many lookups as the most hopeful say, until somebody will
  * read it. */
 TEST(test_spared, struct world *w)
@@ -172,89 +154,6 @@ TEST(test_spared, struct world *w)
 	(void)want_add(w->pf.queue, w->creds[0], &pred, 1, 1);
 	assert_true(x->wish.calls_spared == 0);
 	want_drop(queue_next(w->pf.queue));
-}
-
-/* The tail of a file goes behind first bytes of files that are not much further
- * away; a file that is wanted next is wanted whole. */
-TEST(test_tail, struct world *w)
-{
-	struct want *tail = add(w, 10, 8);
-
-	assert_ptr_equal(queue_next(w->pf.queue), tail);
-	assert_true(want_begins_tail(tail));
-	queue_put(tail, false);
-	add(w, 11, 64);
-	add(w, 12, 31);
-	assert_next(w, 12);
-	assert_next(w, 10);
-	assert_next(w, 11);
-
-	tail = add(w, 13, 1);
-	assert_ptr_equal(queue_next(w->pf.queue), tail);
-	assert_false(want_begins_tail(tail));
-	queue_put(tail, false);
-	add(w, 14, 2);
-	assert_next(w, 13);
-	assert_next(w, 14);
-
-	/* The furthest away has its tail behind all others. */
-	tail = add(w, 15, UINT32_MAX);
-	assert_ptr_equal(queue_next(w->pf.queue), tail);
-	assert_true(want_begins_tail(tail));
-	queue_put(tail, false);
-	add(w, 16, UINT32_MAX);
-	assert_next(w, 16);
-	assert_ptr_equal(queue_next(w->pf.queue), tail);
-	queue_put(tail, false);
-	add(w, 17, 4);
-	/* It has come near. */
-	add(w, 15, 1);
-	assert_next(w, 15);
-	assert_next(w, 17);
-}
-
-/* Where only the kind of a file says that it will be read on, its tail gives
- * way to that of a file that is opened later. */
-TEST(test_tail_of_what_was_left, struct world *w)
-{
-	struct want *left, *opened;
-
-	want_opened(w->pf.queue, w->creds[0], 10);
-	left = add(w, 10, 1);
-	left->wish.rest_p = .8f;
-	assert_ptr_equal(queue_next(w->pf.queue), left);
-	assert_false(want_begins_tail(left));
-	queue_put(left, false);
-	want_opened(w->pf.queue, w->creds[0], 11);
-	opened = add(w, 11, 1);
-	opened->wish.rest_p = .8f;
-	assert_ptr_equal(queue_next(w->pf.queue), opened);
-	assert_false(want_begins_tail(opened));
-	queue_put(opened, false);
-	assert_ptr_equal(queue_next(w->pf.queue), opened);
-	want_drop(opened);
-	assert_ptr_equal(queue_next(w->pf.queue), left);
-	want_drop(left);
-	/* Of what the predictor knows, it stays as urgent. */
-	left = add(w, 12, 1);
-	assert_ptr_equal(queue_next(w->pf.queue), left);
-	assert_false(want_begins_tail(left));
-	want_drop(left);
-}
-
-/* A want that found no room comes first when there is some. */
-TEST(test_back_to_head, struct world *w)
-{
-	struct want *first;
-
-	add(w, 10, 1);
-	add(w, 11, 1);
-	first = queue_next(w->pf.queue);
-	assert_false(first->state == WANT_QUEUED);
-	assert_int_equal(w->pf.queue->nqueued, 1);
-	queue_put(first, true);
-	assert_next(w, 10);
-	assert_next(w, 11);
 }
 
 /* ---- merging ---------------------------------------------------------- */
@@ -412,82 +311,6 @@ TEST(test_withdraw, struct world *w)
 	assert_ptr_equal(queue_next(w->pf.queue), asked);
 	want_withdraw(w->pf.queue, w->creds[0], 11, T0);
 	assert_int_equal(w->pf.queue->nwants, 1);
-}
-
-/* ---- the limit -------------------------------------------------------- */
-
-TEST(test_limit, struct world *w)
-{
-	for (uint64_t i = 0; i < WANTS_MAX; i++)
-		assert_non_null(add(w, 1000 + i, 1));
-	assert_null(add(w, 10, 1));
-	assert_int_equal(
-	    metrics_get(w->pf.g.metrics, METRICS_PREFETCH_CROWDED), 1);
-	/* One that is there is not one more. */
-	assert_non_null(add(w, 1000, 1));
-	assert_next(w, 1000);
-	assert_non_null(add(w, 10, 1));
-	assert_null(add(w, 11, 1));
-	assert_int_equal(w->pf.queue->nwants, WANTS_MAX);
-	assert_int_equal(w->pf.queue->nmade, WANTS_MAX);
-	for (uint64_t i = 1; i < WANTS_MAX; i++)
-		assert_next(w, 1000 + i);
-	assert_next(w, 10);
-}
-
-/* ---- too early -------------------------------------------------------- */
-
-TEST(test_delay, struct world *w)
-{
-	struct want *want = add(w, 10, 1);
-
-	assert_ptr_equal(queue_next(w->pf.queue), want);
-	queue_put_later(want, T0);
-	add(w, 11, 1);
-	assert_int_equal(queue_ripen(w->pf.queue, T0), T0 + GRAIN_US);
-	assert_int_equal(
-	    queue_ripen(w->pf.queue, T0 + GRAIN_US - 1), T0 + GRAIN_US);
-	assert_int_equal(w->pf.queue->nqueued, 1);
-	assert_int_equal(queue_ripen(w->pf.queue, T0 + GRAIN_US), 0);
-	assert_int_equal(w->pf.queue->nqueued, 2);
-	/* It has waited for longer. */
-	assert_next(w, 10);
-	assert_next(w, 11);
-}
-
-/* Two at different times, and one of them wanted sooner meanwhile. */
-TEST(test_ripen_in_order, struct world *w)
-{
-	struct want *a = add(w, 10, 100), *b = add(w, 11, 100);
-
-	assert_ptr_equal(queue_next(w->pf.queue), a);
-	assert_ptr_equal(queue_next(w->pf.queue), b);
-	queue_put_later(a, T0);
-	queue_put_later(b, T0 + 5);
-	assert_ptr_equal(add(w, 11, 1), b);
-	assert_int_equal(w->pf.queue->nqueued, 0);
-	assert_int_equal(
-	    queue_ripen(w->pf.queue, T0 + GRAIN_US), T0 + 5 + GRAIN_US);
-	assert_int_equal(w->pf.queue->nqueued, 1);
-	assert_int_equal(queue_ripen(w->pf.queue, T0 + 5 + GRAIN_US), 0);
-	assert_next(w, 11);
-	assert_next(w, 10);
-}
-
-TEST(test_drop_delayed, struct world *w)
-{
-	struct want *want = add(w, 10, 1);
-
-	assert_ptr_equal(queue_next(w->pf.queue), want);
-	queue_put_later(want, T0);
-	want_drop(want);
-	assert_int_equal(queue_ripen(w->pf.queue, T0 + GRAIN_US), 0);
-	assert_null(queue_next(w->pf.queue));
-	/* Its memory serves another, without what it was. */
-	want = add(w, 11, 1);
-	assert_false(want->state == WANT_LATER);
-	assert_int_equal(w->pf.queue->nmade, 1);
-	assert_next(w, 11);
 }
 
 /* ---- waiting ---------------------------------------------------------- */
