@@ -24,6 +24,20 @@ static void expect_code(Forefetch__Response *res, Forefetch__ErrorCode code)
 	assert_int_equal(res->error->code, code);
 }
 
+/* Clients ask and go away: `times` of them, each a millisecond later. */
+static void hang_up(
+    struct fixture *fx, Forefetch__TreesRequest *what, unsigned times)
+{
+	for (unsigned ms = 0; ms < times; ms++) {
+		int fd = client_open(fx);
+
+		send_command(fd, FOREFETCH__REQUEST__COMMAND_TREES, what);
+		pass(fx, ms);
+		close(fd);
+		pass(fx, 10);
+	}
+}
+
 static uint64_t first_tree(struct fixture *fx, int fd)
 {
 	Forefetch__TreesRequest what = FOREFETCH__TREES_REQUEST__INIT;
@@ -116,13 +130,7 @@ TEST(test_clear_tree, struct fixture *fx)
 	assert_true(first_tree(fx, fd) != what.id);
 	close(fd);
 	learn_runs(fx, 300);
-	for (unsigned ms = 0; ms < 5; ms++) {
-		fd = client_open(fx);
-		send_command(fd, FOREFETCH__REQUEST__COMMAND_TREES, &what);
-		pass(fx, ms);
-		close(fd);
-		pass(fx, 10);
-	}
+	hang_up(fx, &what, 5);
 }
 
 TEST(test_carry, struct fixture *fx)
@@ -210,11 +218,5 @@ TEST(test_import_abandoned, struct fixture *fx)
 	close(fd);
 	what.action = FOREFETCH__TREES_ACTION__MERGE;
 	what.server = bytes("nas");
-	for (unsigned ms = 0; ms < 10; ms++) {
-		fd = client_open(fx);
-		send_command(fd, FOREFETCH__REQUEST__COMMAND_TREES, &what);
-		pass(fx, ms);
-		close(fd);
-		pass(fx, 10);
-	}
+	hang_up(fx, &what, 10);
 }

@@ -177,6 +177,20 @@ static void test_load_in_parts(void **state)
 	place_remove(&pl);
 }
 
+/* Loads a file for `turns` turns at most; whether that was enough. */
+static bool load_for(struct place *pl, unsigned turns)
+{
+	bool over = false;
+
+	place_open(pl, RUNS / 2);
+	load_begin(pl);
+	for (; turns > 0 && !over; turns--) {
+		turn(pl);
+		over = !prefetch_loads(pl->pf);
+	}
+	return over;
+}
+
 /* The daemon ends, or its server is removed, after any number of turns; it may
  * have learned something by then. */
 static void test_end_while_it_loads(void **state)
@@ -189,12 +203,7 @@ static void test_end_while_it_loads(void **state)
 			struct predictor *p;
 			struct place pl;
 
-			place_open(&pl, RUNS / 2);
-			load_begin(&pl);
-			for (unsigned i = 0; i < n && !over; i++) {
-				turn(&pl);
-				over = !prefetch_loads(pl.pf);
-			}
+			over = load_for(&pl, n);
 			if (learned)
 				learn(pl.pf->g.predictor, NEW, 3);
 			/* It is not saved as it is. */
@@ -237,12 +246,7 @@ static void test_clear_while_it_loads(void **state)
 		struct predictor *p;
 		struct place pl;
 
-		place_open(&pl, RUNS / 2);
-		load_begin(&pl);
-		for (unsigned i = 0; i < n && !over; i++) {
-			turn(&pl);
-			over = !prefetch_loads(pl.pf);
-		}
+		over = load_for(&pl, n);
 		assert_int_equal(prefetch_clear(pl.pf), 0);
 		learn(pl.pf->g.predictor, NEW, 3);
 		while (prefetch_loads(pl.pf))
