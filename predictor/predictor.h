@@ -76,9 +76,9 @@ struct predictor_obs {
 	uint64_t size_bytes;   /* of the object; 0 if unknown */
 	uint64_t offset_bytes; /* READ */
 	uint32_t count_bytes;  /* READ: asked for; 0 if unknown */
-	/* An object that a uid has used within this time is not predicted to it
-	 * after this call, whatever object the call was about; later it is, so
-	 * that it is confirmed again. 0: an
+	/* After this call, no object is predicted to the uid that it has used
+	 * within this time; one that it used before is, so that it is confirmed
+	 * again. 0: an
 	 * object that a stream has used since its last pause is not predicted
 	 * to it. */
 	uint64_t recent_ns;

@@ -67,7 +67,8 @@ struct hint_line_stream {
 	Forefetch__Hinted answer;
 };
 
-/* One run of the command. */
+/* The mounts and streams that a run of the command has opened, and its counts.
+ */
 struct hint_run {
 	const struct ctl_options *opt;
 	struct ctl_mounts *mounts;

@@ -19,14 +19,15 @@
 
 /* Bounds of the trial and of the verdict. */
 enum {
-	/* Bytes that are written and read: enough to see a slow disk, and
-	 * within a second on most. */
+	/* So much is written and read: enough to see a slow disk, and within a
+	 * second on most. */
 	TRIAL_BYTES = 8 << 20,
-	/* Bytes of one write(2). */
+	/* Each write(2) has so much of it. */
 	PART_BYTES = 64 << 10,
-	/* Free bytes below which the disk counts as full. */
+	/* A disk with less space than this counts as full. */
 	FULL_BYTES = 16 << 20,
-	/* Bytes a second: below that, many links are faster than the disk. */
+	/* A disk that reads or writes less in a second is slow: many links are
+	 * faster. */
 	SLOW_BYTES = 8 << 20,
 };
 

@@ -16,14 +16,15 @@
 #include "doctor/probe.h"
 
 enum {
+	/* A probe is over after so long, whatever it has found by then. */
 	PROBE_TOTAL_US = 18000000,
-	/* Microseconds that the resolver may take. */
+	/* The resolver is given so much of that. */
 	PROBE_NAME_US = 5000000,
-	/* Addresses that are tried. */
+	/* Of a host's addresses, only the first ones are tried. */
 	PROBE_ADDRESSES_MAX = 3,
-	/* Exports that are kept. */
+	/* Of a server's exports, only the first ones are kept. */
 	PROBE_EXPORTS_MAX = 256,
-	/* NULL calls that the round trip is measured by. */
+	/* The round trip is measured by so many NULL calls. */
 	PROBE_NULLS = 5,
 	PROBE_DATA_MAX = 4096,
 	/* Stands in the place of an errno. */

@@ -16,9 +16,11 @@ struct top_feed *top_feed_new(
  * allowed. */
 void top_feed_free(struct top_feed *f);
 
-/* A descriptor that is readable when there is a sample; it stays the feed's. */
+/* Returns a descriptor that is readable while a sample waits to be taken. The
+ * feed closes it. */
 int top_feed_fd(const struct top_feed *f);
-/* The newest sample, once; the caller frees it. NULL: there is no new one. */
+/* Hands over the newest sample, which the caller frees. NULL: there is none, or
+ * it was taken before. */
 struct top_sample *top_feed_take(struct top_feed *f);
 
 #endif

@@ -12,13 +12,13 @@
 
 #include "top/top_text.h"
 
-/* ROWS_MAX is more than a page shows. */
 enum {
+	/* No page shows as many rows. */
 	ROWS_MAX = 512,
-	/* Blanks between two columns. */
+	/* So many blanks stand between two columns. */
 	GAP = 2,
-	/* Columns of text without which the column with the rest is of no
-	 * use. */
+	/* The column that takes the rest of a line may be cut to so many
+	 * characters; if there is less room, other columns go. */
 	REST_MIN = 8,
 };
 

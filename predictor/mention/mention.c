@@ -221,7 +221,7 @@ static void look_named(
 }
 
 /* A new place is a line here, a relation in odds.h, and a factor in nearness[]
- * of odds.c (without one its odds are 0). If its directory has to be found
+ * of odds.c (without one its odds begin at 0). If its directory has to be found
  * first, it has a task of its own in mention_match.c, as TASK_NAMED. */
 static const struct place {
 	uint8_t relation;

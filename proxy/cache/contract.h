@@ -38,8 +38,8 @@ struct contract {
 	bool offline;
 	uint64_t now_us;
 	uint64_t received_us;
-	/* The policy's, in microseconds. Nothing is believed for longer; rights
-	 * are for that long. */
+	/* The policy's, in microseconds. In bounded mode, nothing is believed
+	 * for longer, and rights are believed for that long. */
 	uint64_t attr_timeout_us;
 	/* Bounds the age of confirmations; no more than attr_timeout_us. */
 	uint64_t age_us;

@@ -14,18 +14,17 @@
 #include "base/metrics.h"
 #include "control/history.h"
 
-/* One a server. Counts are of this run of the daemon. */
+/* The history of one server, since the daemon started. */
 struct history {
 	history_measure measure;
 	void *ctx;
 	struct event *timer;
-	uint64_t
-	    wait_us; /* of a call that was passed on; UINT64_MAX: no idea */
-	/* The count of round trips that saved_us sums up. */
-	uint64_t spared;
-	/* The count of calls of clients that added_us sums up. */
-	uint64_t calls;
-	/* Microseconds, since the history was made. */
+	/* How long clients waited for a call that was passed on, in the last
+	 * sample that has any; UINT64_MAX: none has. */
+	uint64_t wait_us;
+	/* How many round trips, and calls of clients, are in the sums below. */
+	uint64_t spared, calls;
+	/* Time that clients were spared, and time that the daemon cost them. */
 	uint64_t saved_us, added_us;
 	/* These sums as they were at the last sample. */
 	uint64_t saved_before_us, added_before_us;

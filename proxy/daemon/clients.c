@@ -27,9 +27,8 @@
 #include "upstream/dial.h"
 
 enum {
-	/* Changes that go on after their client has left. Each connection may
-	 * leave some behind, so without a limit their number would have none.
-	 */
+	/* No connection is taken while so many changes go on whose clients have
+	 * left: each connection may leave some behind. */
 	ORPHANS_MAX = 4096,
 	/* A connection on which calls came is closed for a new one only after
 	 * it has been idle for so long. */
@@ -46,7 +45,7 @@ struct clients_entry {
 
 LIST_HEAD(client_list, clients_entry);
 
-/* The clients of one server. */
+/* One for each server. */
 struct clients {
 	struct clients_params p;
 	struct evconnlistener **listeners;

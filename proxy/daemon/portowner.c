@@ -77,7 +77,8 @@ static bool parse_address(
 	return words == 4;
 }
 
-/* False for the line of heads, and for what is no line of that form. */
+/* Reads a socket's line of /proc/net/tcp or tcp6. False for the first line of
+ * these files, which names the columns, and for any other form. */
 static bool parse_line(const char *text, struct portowner_line *out)
 {
 	char hex[33];

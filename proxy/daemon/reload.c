@@ -61,14 +61,14 @@ struct reload {
 	 * `err`. */
 	struct config *loaded;
 	char err[CONFIG_ERR_MAX];
-	/* A reload is under way, from reload_begin() to finish(). */
+	/* Whether a reload is under way: from reload_begin() to finish(). */
 	bool busy;
 	/* Another reload is to follow this one. */
 	bool again;
 	bool closing;
-	/* The number of the last one that is over; the first is 1. */
+	/* Reloads are numbered from 1 on; so many are over. */
 	uint64_t done;
-	/* When the last one began. */
+	/* When the last one began, or was refused (reload_refused()). */
 	uint64_t begun_us;
 	/* The files were taken up, though some changes may have failed. */
 	bool any;

@@ -196,7 +196,8 @@ static void fill_offline(const struct server *s, Forefetch__ServerStatus *out)
 	out->served_age_us = svc_served_age_us(s->svc);
 }
 
-/* The policy of prefetching, and the estimates of the link; 0: not known. */
+/* Tells how much is fetched ahead, and what the link is estimated to be; an
+ * estimate that nobody has made yet is 0. */
 static void fill_link(
     const struct server *s, struct arena *a, Forefetch__ServerStatus *out)
 {

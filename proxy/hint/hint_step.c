@@ -60,7 +60,8 @@ static bool holds(const struct known_walk *k)
 	       (!k->named.absent || known_fresh(&k->dir));
 }
 
-/* One part of a path: found, to be asked for, or leading nowhere. */
+/* Says of the next name of a path whether the caches know where it leads, the
+ * server has to be asked for it, or no file of that path can be there. */
 static enum walked walk_name(
     const struct hint_item *it, const struct known_walk *k)
 {

@@ -18,10 +18,10 @@
  *            late has kept back.
  *
  * While the rate is not known, the window doubles every round trip from one
- * unit until a queue shows, or what the link has shown that it carries is
- * reached, which is a unit at first. It begins so once: linkest_forget() does
- * not begin it again. Two things go beyond the window: one call may always be
- * in flight, whatever its length, if there are tokens; and a reply that is
+ * unit, until a queue shows or it reaches what the link has shown that it
+ * carries. That is a unit at first. The window begins so once: linkest_forget()
+ * does not begin it again. Two things go beyond the window: one call may always
+ * be in flight, whatever its length, if there are tokens; and a reply that is
  * longer than a unit stands out by as much as it is longer, up to a quarter of
  * what the link holds.
  *

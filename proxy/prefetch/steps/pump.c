@@ -18,10 +18,16 @@
 #include "prefetch/steps/turn_private.h"
 
 enum {
-	TURN_WANTS = 64,      /* in one turn of the loop */
-	TURN_DEARS = 16,      /* of those that cost too much just now */
-	JOBS_POLL_US = 20000, /* while the server cannot be asked */
-	FARM_BUSY_US = 2000,  /* the farm has answered after about so long */
+	/* The pump takes so many wants in one turn of the loop, and ends the
+	 * turn after so many whose calls cost too much just now. */
+	TURN_WANTS = 64,
+	TURN_DEARS = 16,
+	/* While the server cannot be asked, and somebody waits for a job, the
+	 * pump looks so often whether it can. */
+	JOBS_POLL_US = 20000,
+	/* A farm that has as many questions as it takes is asked again after
+	 * this time: it answers within about as much. */
+	FARM_BUSY_US = 2000,
 	/* A want that could not go out for so long is given up. A pause for
 	 * NFS3ERR_JUKEBOX (flight.c) that is as long, or longer, ends all that
 	 * wait when it begins. */

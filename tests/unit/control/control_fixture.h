@@ -51,7 +51,8 @@ struct fixture {
 
 uint64_t time_now_ms(void);
 
-/* The daemon, whose `ctx` is the fixture, tells this of itself. */
+/* Fills in what `forefetch status` is told, in the daemon's place; `ctx` is the
+ * fixture. */
 void fill_status(void *ctx, struct arena *a, Forefetch__Status *out);
 
 /* Makes a directory, an event base and a control socket; and undoes it. */

@@ -389,7 +389,8 @@ TEST(test_nine_names_in_each_directory, struct walk_world *s)
 	assert_true(w->wish.calls_spared == 0);
 }
 
-/* One user's listings are no other's business. */
+/* Another user's calls make nothing wanted in a directory that only this one
+ * has listed. */
 TEST(test_users, struct walk_world *s)
 {
 	struct predictor_obs o = {.kind = PREDICTOR_READDIR, .directory = true};
