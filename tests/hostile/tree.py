@@ -130,6 +130,9 @@ class Tree(daemon.Case):
         self.up.script(rpc.ACCESS, self.access)
         self.up.script(rpc.READDIRPLUS, self.list)
         self.up.script(rpc.READ, self.read)
+        # As its listings tell: else a client that asks would see a change.
+        self.up.script(rpc.GETATTR, lambda call: u32(0) + self.attr(
+            self.name_of(call.reader().opaque())))
 
     def bystander_alive(self):
         with self.ff.connect() as c:

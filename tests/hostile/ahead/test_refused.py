@@ -29,7 +29,6 @@ class Mixed(Tree):
     def setUp(self):
         super().setUp()
         self.refused = []
-        self.up.script(rpc.GETATTR, self.getattr)
         self.up.script(rpc.LOOKUP, self.lookup)
         self.clients = []
         for uid in (0, 1000, 1001):
@@ -51,9 +50,6 @@ class Mixed(Tree):
     def refuse(self, call, status, name):
         self.refused.append((call.proc, name))
         return u32(status, 1) + self.attr(name)
-
-    def getattr(self, call):
-        return u32(0) + self.attr(self.name_of(call.reader().opaque()))
 
     def lookup(self, call):
         r = call.reader()
