@@ -177,10 +177,17 @@ struct machine {
 	uint16_t also; /* those that it may have been before */
 };
 
-/* Notes that a machine is told the node's attributes, on the strength of a
- * confirmation that is `older` than its request, or of one that is not. Nothing
- * for a machine without a bit. */
-void attrcache_tell(struct node *node, struct machine m, bool older);
+/* Notes that a machine is told attributes of the node: `a`, or the ones that
+ * are known (NULL). They come from an answer to a call that was sent at
+ * `sent_us`, and the machine's request came in at `asked_us` (0: it was that
+ * call). What the server said before the machine was last told something from
+ * the cache is no better than that was. Nothing for a machine without a bit. */
+void attrcache_tell(struct attrcache *ac, struct node *node, struct machine m,
+    const fattr3 *a, uint64_t sent_us, uint64_t asked_us);
+/* Notes at `now_us` that a machine goes by what it was told before `since_us`,
+ * whatever it was told later: it is going to send a WRITE of then again. */
+void attrcache_tell_again(struct attrcache *ac, struct node *node,
+    struct machine m, uint64_t since_us, uint64_t now_us);
 
 /* The attributes that a machine goes by when it writes to a file. */
 enum attr_told {

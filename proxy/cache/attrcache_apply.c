@@ -138,13 +138,34 @@ bool attrcache_may_fill(
 	return sent_us > node_changed_us(ac, node);
 }
 
-void attrcache_tell(struct node *node, struct machine m, bool older)
+/* Returns when the node's file was last told of from the cache. Where it was
+ * forgotten, that is when it may have been at the latest. */
+static uint64_t told_us(const struct attrcache *ac, const struct node *node)
+{
+	const struct telling *t = &ac->tellings[node->fileid % TELLINGS];
+
+	return t->fileid == node->fileid ? t->us : ac->told_floor_us;
+}
+
+static void note_telling(
+    struct attrcache *ac, const struct node *node, uint64_t us)
+{
+	struct telling *t = &ac->tellings[node->fileid % TELLINGS];
+
+	if (t->fileid != node->fileid) {
+		if (t->us > ac->told_floor_us)
+			ac->told_floor_us = t->us;
+		*t = (struct telling){.fileid = node->fileid};
+	}
+	if (us > t->us)
+		t->us = us;
+}
+
+static void tell_bits(struct node *node, struct machine m, bool older)
 {
 	uint32_t told = node->told, mistold = node->mistold, own = m.own;
 	bool later = false;
 
-	if (own == 0)
-		return;
 	/* A machine that is in both sets may turn out to have been this one,
 	 * under another address, and is then told from the cache, too. */
 	if (older)
@@ -153,6 +174,39 @@ void attrcache_tell(struct node *node, struct machine m, bool older)
 		later = ((told & m.also) | (mistold & ~own)) != 0;
 	told = (told & ~own) | (older || later ? own : 0);
 	mistold = (mistold & ~own) | (later ? own : 0);
+	node->told = told & NODE_MACHINES_ALL;
+	node->mistold = mistold & NODE_MACHINES_ALL;
+}
+
+void attrcache_tell(struct attrcache *ac, struct node *node, struct machine m,
+    const fattr3 *a, uint64_t sent_us, uint64_t asked_us)
+{
+	bool older = false;
+
+	if (m.own == 0)
+		return;
+	if (sent_us >= CONTRACT_LOADED_WHOLE_US) {
+		if (sent_us < asked_us)
+			note_telling(ac, node, asked_us);
+		older = sent_us < asked_us || sent_us < told_us(ac, node);
+	}
+	/* The machine was told another version later, and goes by that. */
+	if (older && a && !attrcache_is_version(ac, node, a))
+		return;
+	tell_bits(node, m, older);
+}
+
+void attrcache_tell_again(struct attrcache *ac, struct node *node,
+    struct machine m, uint64_t since_us, uint64_t now_us)
+{
+	uint32_t told, mistold;
+
+	note_telling(ac, node, now_us);
+	tell_bits(node, m, true);
+	if (!attrcache_was_replaced(ac, node, since_us))
+		return;
+	told = node->told & ~(uint32_t)m.own;
+	mistold = node->mistold | m.own;
 	node->told = told & NODE_MACHINES_ALL;
 	node->mistold = mistold & NODE_MACHINES_ALL;
 }

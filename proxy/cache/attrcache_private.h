@@ -24,6 +24,10 @@ enum {
 	CHANGES = 4096,
 	/* Places by which handles that died are remembered; a power of two. */
 	DEATHS = 1024,
+	/* Places by which it is remembered when a file was told of from the
+	 * cache; a power of two. A thousand files take a client longer than a
+	 * reply is on its way, most often. */
+	TELLINGS = 1024,
 };
 
 /* Attributes that many objects share, stored once and counted. */
@@ -50,6 +54,13 @@ struct change {
 	uint64_t fileid;
 	uint64_t us;
 	slab_ref node;
+};
+
+/* When the last request came in that was told of this file by a confirmation
+ * older than itself. */
+struct telling {
+	uint64_t fileid;
+	uint64_t us;
 };
 
 struct fsys_slot {
@@ -84,6 +95,9 @@ struct attrcache {
 	 * on their way are not kept for the other one either. */
 	uint64_t died_us;
 	uint64_t deaths[DEATHS];
+	/* By number of the file, and the youngest one that had to make room. */
+	struct telling tellings[TELLINGS];
+	uint64_t told_floor_us;
 };
 
 static inline struct profile *node_profile(

@@ -111,9 +111,8 @@ post_op_attr known_attr(const struct known *k);
  * changes that the client itself made, so it is not judged by that. */
 static inline void known_tell(const struct known *k)
 {
-	attrcache_tell(k->node, k->machine,
-	    k->sent_us < k->contract.received_us &&
-		k->sent_us >= CONTRACT_LOADED_WHOLE_US);
+	attrcache_tell(k->caches->attr, k->node, k->machine, NULL, k->sent_us,
+	    k->contract.received_us);
 }
 
 /* Describes a part of the file's data as datacache_find() and its like want it.

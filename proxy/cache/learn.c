@@ -108,7 +108,8 @@ static bool apply(const struct learn *l, struct node *node, const fattr3 *a)
 
 	learn_case(l, node);
 	if (l->told)
-		attrcache_tell(node, l->machine, false);
+		attrcache_tell(
+		    l->caches->attr, node, l->machine, a, l->sent_us, 0);
 	return kept;
 }
 

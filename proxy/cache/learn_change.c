@@ -43,7 +43,7 @@ static bool apply_own(const struct learn *l, struct node *node,
 	own = attrcache_apply_wcc(
 	    l->caches->attr, node, wcc, contents_stay, l->sent_us, l->now_us);
 	/* Its client knows of the change, whatever it was told before. */
-	attrcache_tell(node, l->machine, false);
+	attrcache_tell(l->caches->attr, node, l->machine, NULL, l->now_us, 0);
 	if (own)
 		return true;
 	if (wcc->before.attributes_follow || !wcc->after.attributes_follow ||

@@ -421,6 +421,7 @@ static void write_abandon(struct svc_rqst *rqst)
  * forgotten; a call that is on its way runs its course, as an orphan. */
 static void rqst_orphan(struct svc_rqst *rqst)
 {
+	svc_write_left(rqst);
 	if (svc_rqst_stop(rqst)) {
 		if (rqst->drc && (rqst->proc->flags & NFS_PROC_CHANGE))
 			metrics_add(rqst->svc->p.metrics,

@@ -283,7 +283,6 @@ void svc_served(struct svc *svc, uint64_t sent_us, uint64_t now_us)
 {
 	if (!svc->offline)
 		return;
-	svc->served_us = now_us;
 	if (now_us - sent_us > svc->served_age_us)
 		svc->served_age_us = now_us - sent_us;
 }

@@ -261,6 +261,7 @@ static void split_reply(struct svc_split *sp)
 	struct rbuf_piece pieces[PIECES_MAX];
 	union nfs_res res = {.status = NFS3_OK};
 	READ3resok *r = &res.read.READ3res_u.resok;
+	struct attrcache *ac = rqst->svc->p.caches->attr;
 	struct node *node;
 
 	for (unsigned i = 0; i < sp->end; i++) {
@@ -274,10 +275,9 @@ static void split_reply(struct svc_split *sp)
 	r->eof = sp->pieces[sp->end - 1].eof;
 	r->file_attributes.attributes_follow = true;
 	r->file_attributes.post_op_attr_u.attributes = sp->attr;
-	node = attrcache_find(rqst->svc->p.caches->attr, &rqst->args.read.file);
-	if (node &&
-	    attrcache_is_version(rqst->svc->p.caches->attr, node, &sp->attr))
-		attrcache_tell(node, rqst->machine, false);
+	node = attrcache_find(ac, &rqst->args.read.file);
+	if (node && attrcache_is_version(ac, node, &sp->attr))
+		attrcache_tell(ac, node, rqst->machine, NULL, sp->begun_us, 0);
 	svc_reply_pieces(rqst, &res, pieces, sp->end);
 }
 

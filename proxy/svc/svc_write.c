@@ -14,6 +14,7 @@
  * to the beginning of its page, so the offset does not tell appends from other
  * WRITEs.
  */
+#include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
 #include "config/config.h"
@@ -107,6 +108,19 @@ void svc_write(struct svc_rqst *rqst)
 		put_off(rqst, k.node);
 		return;
 	}
-	attrcache_tell(k.node, rqst->machine, false);
+	known_tell(&k);
 	svc_forward(rqst);
+}
+
+void svc_write_left(const struct svc_rqst *rqst)
+{
+	struct attrcache *ac = rqst->svc->p.caches->attr;
+	struct node *node;
+
+	if (!(rqst->tried & SVC_TRIED_CONFIRM) || rqst->row->call != svc_write)
+		return;
+	node = attrcache_find(ac, &rqst->args.write.file);
+	if (node)
+		attrcache_tell_again(
+		    ac, node, rqst->machine, rqst->received_us, clock_now_us());
 }
