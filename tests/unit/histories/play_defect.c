@@ -144,9 +144,14 @@ static unsigned uid_of(const struct svc_rqst *rqst)
 	return auth.uid;
 }
 
+static uint64_t key_of(const struct svc_rqst *rqst)
+{
+	return judge_key(rqst->proc, &rqst->args, uid_of(rqst));
+}
+
 static void note_doubtful(const struct svc_rqst *rqst)
 {
-	uint64_t key = judge_key(rqst->proc, &rqst->args, uid_of(rqst));
+	uint64_t key = key_of(rqst);
 	struct play_call *c = play_call_with(playing, key);
 
 	play_doubt_given_up(playing, key);
@@ -196,6 +201,8 @@ void __wrap_contract_set_still(struct contract *c, uint64_t still_us)
 
 void __wrap_svc_write(struct svc_rqst *rqst)
 {
+	if (rqst->tried & SVC_TRIED_CONFIRM)
+		play_confirm_over(playing, key_of(rqst));
 	if (playing->defect == DEFECT_BLIND)
 		svc_forward(rqst);
 	else

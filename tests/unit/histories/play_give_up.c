@@ -19,6 +19,14 @@
  * some time passes until it does. */
 #define ASKED_NS UINT64_C(2100000000)
 
+static struct gave_up *gave_up(struct player *player, uint64_t key)
+{
+	for (unsigned i = 0; i < player->ngiven_up && i < GIVEN_UP_MAX; i++)
+		if (player->given_up[i].key == key)
+			return &player->given_up[i];
+	return NULL;
+}
+
 /* ---- looks --------------------------------------------------------------- */
 
 void play_look_begin(struct play_call *c)
@@ -81,6 +89,20 @@ void play_take_look(struct play *p, uint64_t key)
 	}
 }
 
+void play_confirm_over(struct play *p, uint64_t key)
+{
+	struct play_call *c = play_call_with(p, key);
+
+	if (c)
+		c->look.over_ns = vclock_wall_ns();
+	for (unsigned i = 0; i < p->nplayers; i++) {
+		struct gave_up *g = gave_up(&p->players[i], key);
+
+		if (g)
+			g->look.over_ns = vclock_wall_ns();
+	}
+}
+
 /* ---- calls that are given up --------------------------------------------- */
 
 static void give_up(struct player *player, struct play_call *c, bool closed)
@@ -121,14 +143,6 @@ bool play_give_up_one(struct play *p, const struct event *e)
 	return false;
 }
 
-static struct gave_up *gave_up(struct player *player, uint64_t key)
-{
-	for (unsigned i = 0; i < player->ngiven_up && i < GIVEN_UP_MAX; i++)
-		if (player->given_up[i].key == key)
-			return &player->given_up[i];
-	return NULL;
-}
-
 bool play_gave_up(struct player *player, uint64_t key)
 {
 	return gave_up(player, key);
@@ -152,6 +166,8 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 		      is_looked_at(p, &g->look, g->asked_ns);
 	uint64_t until_ns = looked ? g->look.ns : vclock_wall_ns();
 
+	if (looked && g->look.over_ns > g->look.ns)
+		until_ns += vclock_wall_ns() - g->look.over_ns;
 	if (g->arrived == 0 && g->closed)
 		return "sent only after its client had gone";
 	if (until_ns < since_ns + ASKED_NS)

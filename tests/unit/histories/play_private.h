@@ -16,6 +16,8 @@ enum { GIVEN_UP_MAX = 32, PLAYER_CALLS = 2 };
 struct play_look {
 	uint64_t key; /* 0: it does not look at such a change */
 	uint64_t ns;  /* when the server got it; see play_take_look() */
+	/* When the daemon had the answer to one that `confirms`. */
+	uint64_t over_ns;
 	bool confirms;
 };
 
@@ -103,6 +105,9 @@ void play_repeat_lost(struct play *p);
 void play_look_begin(struct play_call *c);
 /* The server gets a call that is no change: it may be the look of one. */
 void play_take_look(struct play *p, uint64_t key);
+/* The daemon has the answer to the GETATTR that confirms the file of a WRITE,
+ * whose key this is: it does not wait for the server any more. */
+void play_confirm_over(struct play *p, uint64_t key);
 /* All that the client waits for, when its connection is closed. */
 void play_give_up(struct player *c);
 /* A call that somebody waits for. */
