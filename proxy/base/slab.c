@@ -3,7 +3,9 @@
  * Pages of items of one size. A page whose items are all free serves any size
  * again, or what is kept would be as large as the most that each size ever
  * took, all together. Chunks are mapped and never given back before the end;
- * references are grains from the first chunk on, so items never move.
+ * references are grains from the first chunk on, so items never move. A chunk
+ * is aligned to its size, and its first grain has its number: so whoever has an
+ * item's address finds its reference.
  */
 #include "base/slab.h"
 
@@ -20,7 +22,9 @@ enum {
 	PAGE_GRAINS = 1 << PAGE_SHIFT,
 	CHUNK_SHIFT = 17, /* grains of what is mapped at a time: 1 MiB */
 	CHUNK_GRAINS = 1 << CHUNK_SHIFT,
+	CHUNK_BYTES = CHUNK_GRAINS * GRAIN,
 	CHUNK_PAGES = CHUNK_GRAINS / PAGE_GRAINS,
+	NUMBER_GRAINS = 1, /* of a chunk, at its beginning */
 	/* The very first page stays unused: 0 is no item, and no page. */
 	FIRST_PAGE = 1,
 };
@@ -57,7 +61,7 @@ void slab_delete(struct slab *s)
 	if (!s)
 		return;
 	for (size_t i = 0; i < s->nchunks; i++)
-		munmap(s->chunks[i], (size_t)CHUNK_GRAINS * GRAIN);
+		munmap(s->chunks[i], CHUNK_BYTES);
 	free(s->chunks);
 	free(s->pages);
 	free(s);
@@ -67,7 +71,7 @@ bool slab_shed(struct slab *s)
 {
 	if (s->nchunks == 0)
 		return false;
-	munmap(s->chunks[--s->nchunks], (size_t)CHUNK_GRAINS * GRAIN);
+	munmap(s->chunks[--s->nchunks], CHUNK_BYTES);
 	return true;
 }
 
@@ -76,6 +80,15 @@ void *slab_ptr(const struct slab *s, slab_ref ref)
 	assert(ref != 0 && (ref >> CHUNK_SHIFT) < s->nchunks);
 	return s->chunks[ref >> CHUNK_SHIFT] +
 	       (size_t)(ref & (CHUNK_GRAINS - 1)) * GRAIN;
+}
+
+slab_ref slab_ref_of(const void *item)
+{
+	uintptr_t at = (uintptr_t)item % CHUNK_BYTES;
+	uint32_t number;
+
+	memcpy(&number, (const unsigned char *)item - at, sizeof(number));
+	return number << CHUNK_SHIFT | (slab_ref)(at / GRAIN);
 }
 
 static size_t class_of(size_t size)
@@ -105,18 +118,40 @@ static bool slab_reserve(struct slab *s)
 	return true;
 }
 
+/* Maps a chunk; NULL without memory. Twice its size holds one that is aligned,
+ * and only that gets pages. */
+static void *chunk_map(void)
+{
+	unsigned char *p = mmap(NULL, (size_t)2 * CHUNK_BYTES, PROT_NONE,
+	    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+	size_t before;
+
+	if (p == MAP_FAILED)
+		return NULL;
+	before = -(uintptr_t)p % CHUNK_BYTES;
+	if (before > 0)
+		munmap(p, before);
+	p += before;
+	munmap(p + CHUNK_BYTES, CHUNK_BYTES - before);
+	if (mprotect(p, CHUNK_BYTES, PROT_READ | PROT_WRITE) == 0)
+		return p;
+	munmap(p, CHUNK_BYTES);
+	return NULL;
+}
+
 /* Maps one more chunk; false without memory, or where references have no bit
  * left for it. */
 static bool slab_grow(struct slab *s)
 {
+	uint32_t number = (uint32_t)s->nchunks;
 	void *p;
 
 	if (s->nchunks == (1u << (32 - CHUNK_SHIFT)) || !slab_reserve(s))
 		return false;
-	p = mmap(NULL, (size_t)CHUNK_GRAINS * GRAIN, PROT_READ | PROT_WRITE,
-	    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (p == MAP_FAILED)
+	p = chunk_map();
+	if (!p)
 		return false;
+	memcpy(p, &number, sizeof(number));
 	s->chunks[s->nchunks++] = p;
 	return true;
 }
@@ -160,7 +195,8 @@ static uint32_t page_new(struct slab *s, size_t c)
 			return 0;
 		at = s->npages++;
 	}
-	s->pages[at] = (struct slab_page){0};
+	s->pages[at] = (struct slab_page){
+	    .top = at % CHUNK_PAGES == 0 ? NUMBER_GRAINS : 0};
 	list_add(s, &s->some[c], at);
 	return at;
 }

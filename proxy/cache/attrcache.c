@@ -99,13 +99,6 @@ struct node *attrcache_by_key(struct attrcache *ac, uint64_t key)
 	return NULL;
 }
 
-slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node)
-{
-	nfs3_fh fh = node_fh(node);
-
-	return find_ref(ac, &fh);
-}
-
 struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh)
 {
 	slab_ref ref = find_ref(ac, fh);
@@ -193,7 +186,7 @@ static void node_free(struct attrcache *ac, slab_ref ref)
  * nothing of it; it lives on while names point to it. */
 void attrcache_dead(struct attrcache *ac, struct node *node)
 {
-	slab_ref ref = attrcache_ref(ac, node);
+	slab_ref ref = slab_ref_of(node);
 	uint64_t us = node_changed_us(ac, node);
 
 	assert(!node->grants);
@@ -282,7 +275,7 @@ struct node *attrcache_sweep(struct attrcache *ac, size_t *steps)
 
 void attrcache_remove(struct attrcache *ac, struct node *node)
 {
-	slab_ref ref = attrcache_ref(ac, node);
+	slab_ref ref = slab_ref_of(node);
 
 	assert(node_idle(ac, node) && !node->grants);
 	ac->forgotten_us = node_changed_us(ac, node);

@@ -211,10 +211,8 @@ struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);
 /* The same, but makes the node where it is missing. NULL without memory, or
  * where no handle is that long. */
 struct node *attrcache_get(struct attrcache *ac, const nfs3_fh *fh);
-/* Between nodes and their references in the slab. The latter is a search by
- * handle. */
+/* The node of a reference in the slab; slab_ref_of() is the way back. */
 struct node *attrcache_node(const struct attrcache *ac, slab_ref ref);
-slab_ref attrcache_ref(const struct attrcache *ac, const struct node *node);
 /* The node's ext: NULL where it has none; attrcache_make_ext() makes it, and
  * gives NULL without memory. */
 struct node_ext *attrcache_ext(struct attrcache *ac, const struct node *node);

@@ -317,9 +317,8 @@ static void note_change(
 	c = &fs->changes[hash_number(node->fileid) & (CHANGES - 1)];
 	if (c->fileid != node->fileid && c->us > fs->floor_us)
 		fs->floor_us = c->us;
-	*c = (struct change){.fileid = node->fileid,
-	    .us = now_us,
-	    .node = attrcache_ref(ac, node)};
+	*c = (struct change){
+	    .fileid = node->fileid, .us = now_us, .node = slab_ref_of(node)};
 }
 
 /* Notes a change of our own, sent at `sent_us` and answered at `now_us`: what a

@@ -158,7 +158,7 @@ static struct listing *listing_new(struct listcache *lc, struct node *dir,
 
 	if (!l)
 		return NULL;
-	l->dir = attrcache_ref(lc->ac, dir);
+	l->dir = slab_ref_of(dir);
 	l->cred = cred;
 	l->plus = plus;
 	memcpy(l->verf, verf, sizeof(l->verf));

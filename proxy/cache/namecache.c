@@ -83,7 +83,7 @@ struct dentry *namecache_find(
     struct namecache *nc, const struct node *dir, const nfs3_name *name)
 {
 	slab_ref ref;
-	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+	struct dentry *d = find(nc, slab_ref_of(dir), name, &ref);
 
 	if (d)
 		d->flags |= DENTRY_USED;
@@ -128,7 +128,7 @@ static struct dentry *dentry_new(
 	if (!ref)
 		return NULL;
 	d = slab_ptr(nc->slab, ref);
-	d->dir = attrcache_ref(nc->ac, dir);
+	d->dir = slab_ref_of(dir);
 	d->len = (uint8_t)name->len;
 	memcpy(d->name, name->data, name->len);
 	if (!reftab_insert(&nc->names, ref, dentry_hash(&nc->names, d))) {
@@ -165,15 +165,15 @@ void namecache_bind(struct namecache *nc, struct node *dir,
     const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
 {
 	slab_ref ref;
-	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+	struct dentry *d = find(nc, slab_ref_of(dir), name, &ref);
 
 	if (!is_kept(name))
 		return;
 	if (!d)
 		d = dentry_new(nc, dir, name);
 	if (d)
-		dentry_set(nc, d, dir, child ? attrcache_ref(nc->ac, child) : 0,
-		    sent_us, firm);
+		dentry_set(
+		    nc, d, dir, child ? slab_ref_of(child) : 0, sent_us, firm);
 }
 
 /* Whether what is known of the name is later than an answer to a call that was
@@ -198,8 +198,8 @@ static bool is_later(const struct namecache *nc, const struct dentry *d,
 void namecache_bind_answer(struct namecache *nc, struct node *dir,
     const nfs3_name *name, struct node *child, uint64_t sent_us, bool firm)
 {
-	slab_ref to = child ? attrcache_ref(nc->ac, child) : 0, ref;
-	struct dentry *d = find(nc, attrcache_ref(nc->ac, dir), name, &ref);
+	slab_ref to = child ? slab_ref_of(child) : 0, ref;
+	struct dentry *d = find(nc, slab_ref_of(dir), name, &ref);
 
 	if (!is_kept(name))
 		return;
@@ -220,7 +220,7 @@ void namecache_forget(
 {
 	slab_ref ref;
 
-	if (find(nc, attrcache_ref(nc->ac, dir), name, &ref))
+	if (find(nc, slab_ref_of(dir), name, &ref))
 		dentry_free(nc, ref);
 }
 

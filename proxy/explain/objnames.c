@@ -189,7 +189,7 @@ static void resolve(struct search *s, struct objname *x)
 
 	if (!node)
 		return;
-	x->node = attrcache_ref(s->c->attr, node);
+	x->node = slab_ref_of(node);
 	at = by_node(s->on, x->node);
 	if (!*at)
 		*at = (uint32_t)(x - s->on->list) + 1;

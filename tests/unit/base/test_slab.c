@@ -25,6 +25,7 @@ static void item_make(struct slab *s, struct item *it, unsigned random)
 	it->mark = 0;
 	it->ref = slab_alloc(s, it->size);
 	assert_int_not_equal(it->ref, 0);
+	assert_int_equal(slab_ref_of(slab_ptr(s, it->ref)), it->ref);
 	item_check(s, it);
 	it->mark = (unsigned char)(1 + random / SLAB_ITEM_MAX % 255);
 	memset(slab_ptr(s, it->ref), it->mark, it->size);

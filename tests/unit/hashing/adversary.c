@@ -66,7 +66,7 @@ static void world_open(void)
 	w.nc = got(namecache_new(w.slab, w.ac));
 	w.lc = got(listcache_new(w.ac));
 	w.dir = got(attrcache_get(w.ac, &fh));
-	w.dir_ref = attrcache_ref(w.ac, w.dir);
+	w.dir_ref = slab_ref_of(w.dir);
 }
 
 /* ---- keys of numbers --------------------------------------------------- */
