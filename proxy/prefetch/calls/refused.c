@@ -16,6 +16,7 @@ struct refused {
 	struct {
 		uint64_t call, us;
 	} at[REFUSED]; /* by call */
+	uint64_t last_us; /* 0: nothing was refused */
 };
 
 struct refused *refused_new(void)
@@ -42,13 +43,17 @@ void refused_add(struct refused *r, const struct caches *c,
 
 	r->at[number % REFUSED].call = number;
 	r->at[number % REFUSED].us = now_us;
+	r->last_us = now_us;
 }
 
 bool refused_lately(const struct refused *r, const struct caches *c,
     const struct refused_call *call, uint64_t now_us)
 {
-	uint64_t number = number_of(c, call);
+	uint64_t number;
 
+	if (r->last_us == 0 || now_us >= r->last_us + REFUSED_US)
+		return false;
+	number = number_of(c, call);
 	return r->at[number % REFUSED].call == number &&
 	       now_us < r->at[number % REFUSED].us + REFUSED_US;
 }

@@ -247,19 +247,16 @@ bool observe_listed(struct caches *c, struct node *dir, uint32_t cred)
 	return find_listing(c, dir, cred) != NULL;
 }
 
-bool observe_listing_is_loose(
-    struct caches *c, struct node *dir, uint32_t cred, uint64_t now_us)
+bool observe_listing_is_loose(const struct known *dir)
 {
-	struct listing *l = listcache_find(c->lists, dir, cred, true);
-	struct asker who = asker_now(c, cred, now_us);
-	struct known k;
+	struct listing *l =
+	    listcache_find(dir->caches->lists, dir->node, dir->cred, true);
 	struct binding b;
 
 	if (!l)
 		return false;
 	b = listing_binding(l);
-	known_node(&k, &who, dir);
-	return !known_holds(&k, &b);
+	return !known_holds(dir, &b);
 }
 
 size_t observe_listing(struct caches *c, struct node *dir, uint32_t cred,

@@ -15,6 +15,7 @@
 #include "predictor/predictor.h"
 
 struct caches;
+struct known;
 struct node;
 struct rpc_cred;
 
@@ -66,9 +67,9 @@ uint64_t observe_absent(const nfs3_fh *dir, const nfs3_name *name);
 
 /* Whether all names of a directory were listed to the credential. */
 bool observe_listed(struct caches *c, struct node *dir, uint32_t cred);
-/* Whether its listing is cached, but must not be relied on any more. */
-bool observe_listing_is_loose(
-    struct caches *c, struct node *dir, uint32_t cred, uint64_t now_us);
+/* Whether a directory's listing for the asker is cached, but must not be relied
+ * on any more. */
+bool observe_listing_is_loose(const struct known *dir);
 /*
  * The entries of a complete listing whose objects are known, in its order;
  * 0 and NULL where there are none, or too many. To be freed.

@@ -5,7 +5,7 @@
  * that name only: a listing answers for all names in one round trip, and for
  * those that do not exist as well, as on a search path.
  */
-#include "cache/caches.h"
+#include "cache/known.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/sources/dirs.h"
 #include "prefetch/sources/source_private.h"
@@ -24,9 +24,13 @@ static bool names_known(const struct sources *all,
 	struct listing *l =
 	    dir ? listcache_find(c->lists, dir, credential_id(cred), true)
 		: NULL;
+	struct asker who = asker_now(c, credential_id(cred), now_us);
+	struct known k;
 
-	return l && listing_complete(l) &&
-	       !observe_listing_is_loose(c, dir, credential_id(cred), now_us);
+	if (!l || !listing_complete(l))
+		return false;
+	known_node(&k, &who, dir);
+	return !observe_listing_is_loose(&k);
 }
 
 /* A client reads a listing whose first page was not fresh: the others will not

@@ -31,21 +31,30 @@ bool turn_under_way(struct turn *t, struct node *node, uint32_t proc)
 
 /* ---- attributes and rights, in one ACCESS ------------------------------ */
 
-bool turn_confirmed(const struct turn *t, struct node *node, bool rights)
+const struct known *turn_known(struct turn *t, struct node *node)
 {
 	struct asker who = asker_now(t->c, t->cred, t->now_us);
-	struct known k;
 
-	known_node(&k, &who, node);
+	if (node == t->k.node)
+		return &t->k;
+	if (node != t->other.node)
+		known_node(&t->other, &who, node);
+	return &t->other;
+}
+
+bool turn_confirmed(struct turn *t, struct node *node, bool rights)
+{
+	const struct known *k = turn_known(t, node);
+
 	/* In strict mode, and whatever the mode is where two machines write it,
 	 * a client's call confirms it anyway: it need only be known. */
-	if (k.contract.mode == CONFIG_CONSISTENCY_STRICT && k.sent_us)
+	if (k->contract.mode == CONFIG_CONSISTENCY_STRICT && k->sent_us)
 		return true;
 	/* Where the use is far off, it need only be known, too: a confirmation
 	 * would be too old by then, and a READ shows the version. */
 	if (t->wish->far_off && (node->flags & NODE_ATTRS))
 		return true;
-	return known_lasts(&k, linkest_srtt_us(t->g->link), rights);
+	return known_lasts(k, linkest_srtt_us(t->g->link), rights);
 }
 
 void turn_confirm(struct turn *t, struct node *node)
@@ -84,7 +93,7 @@ static bool step_dir(struct turn *t)
 	if (!t->dir || !(t->wish->needs & needs))
 		return true;
 	need_rights(t, t->dir);
-	if (observe_listing_is_loose(t->c, t->dir, t->cred, t->now_us))
+	if (observe_listing_is_loose(turn_known(t, t->dir)))
 		t->listed = t->dir;
 	return true;
 }
@@ -186,7 +195,7 @@ static bool is_read(const struct turn *t)
 
 /* Whether the listing of the object itself is missing, and is to be asked for.
  */
-static bool needs_listing(const struct turn *t)
+static bool needs_listing(struct turn *t)
 {
 	if (!(t->wish->needs & PREDICTOR_NEEDS_LISTING) ||
 	    t->at->listing == LISTING_ASKED)

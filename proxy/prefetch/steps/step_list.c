@@ -96,12 +96,12 @@ static uint64_t listing_bytes(const struct turn *t, struct node *dir)
 
 /* The listing, if its names hold as far as is known: then its pages need not be
  * asked for one after the other. */
-static struct listing *list_known(const struct turn *t, struct node *dir)
+static struct listing *list_known(struct turn *t, struct node *dir)
 {
 	struct listing *l = listcache_find(t->c->lists, dir, t->cred, true);
 
 	return l && listing_complete(l) && listing_binding(l).firm &&
-		       !observe_listing_is_loose(t->c, dir, t->cred, t->now_us)
+		       !observe_listing_is_loose(turn_known(t, dir))
 		   ? l
 		   : NULL;
 }
@@ -201,7 +201,7 @@ bool turn_list(struct turn *t)
 }
 
 /* The first few entries stand for all. */
-bool turn_listing_good(const struct turn *t, struct node *dir)
+bool turn_listing_good(struct turn *t, struct node *dir)
 {
 	struct listing *l = list_known(t, dir);
 

@@ -95,10 +95,11 @@ struct turn {
 	const struct wish *wish;
 	struct want_progress *at;
 	struct caches *c;
-	uint32_t cred;     /* caches_cred() */
-	struct known k;    /* of the node; or else of the directory */
-	struct node *node; /* NULL: not known */
-	struct node *dir;  /* NULL: not known */
+	uint32_t cred;      /* caches_cred() */
+	struct known k;     /* of the node; or else of the directory */
+	struct known other; /* of the last other one that was asked about */
+	struct node *node;  /* NULL: not known */
+	struct node *dir;   /* NULL: not known */
 	uint64_t now_us;
 	uint64_t *wait_us;
 	struct turn_call call; /* that is to be sent next */
@@ -149,8 +150,11 @@ bool step_begin(struct turn *t);
 bool step_want(struct turn *t);
 /* The call becomes what confirms the node, unless that is under way. */
 void turn_confirm(struct turn *t, struct node *node);
+/* Returns the caches' answers about the node. They are good until the next call
+ * with another one. */
+const struct known *turn_known(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
-bool turn_confirmed(const struct turn *t, struct node *node, bool rights);
+bool turn_confirmed(struct turn *t, struct node *node, bool rights);
 /* Whether such a call is under way, whoever sent it: the want watches it. */
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
 /* Whether a reply to the procedure is worth its bytes, if nobody else wants the
@@ -167,7 +171,7 @@ bool turn_pages(struct turn *t);
 
 /* Whether the listing can go out from here: its names hold, and most of the
  * entries' attributes are fresh. */
-bool turn_listing_good(const struct turn *t, struct node *dir);
+bool turn_listing_good(struct turn *t, struct node *dir);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the
  * cookie behind which they begin, and that of the last of them. Returns the
