@@ -180,14 +180,12 @@ struct machine {
 /* Notes that a machine is told attributes of the node: `a`, or the ones that
  * are known (NULL). They come from an answer to a call that was sent at
  * `sent_us`, and the machine's request came in at `asked_us` (0: it was that
- * call). What the server said before the machine was last told something from
- * the cache is no better than that was. Nothing for a machine without a bit. */
+ * call). Where `sent_us` is the earlier one, it is told of an older
+ * confirmation; so it is, too, by an answer to a call that was sent before
+ * anybody was last told of the file from the cache. A change of the machine's
+ * own is told as of now. Nothing for a machine without a bit. */
 void attrcache_tell(struct attrcache *ac, struct node *node, struct machine m,
     const fattr3 *a, uint64_t sent_us, uint64_t asked_us);
-/* Notes at `now_us` that a machine goes by what it was told before `since_us`,
- * whatever it was told later: it is going to send a WRITE of then again. */
-void attrcache_tell_again(struct attrcache *ac, struct node *node,
-    struct machine m, uint64_t since_us, uint64_t now_us);
 
 /* The attributes that a machine goes by when it writes to a file. */
 enum attr_told {

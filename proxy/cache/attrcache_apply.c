@@ -142,7 +142,8 @@ bool attrcache_may_fill(
  * forgotten, that is when it may have been at the latest. */
 static uint64_t told_us(const struct attrcache *ac, const struct node *node)
 {
-	const struct telling *t = &ac->tellings[node->fileid % TELLINGS];
+	const struct telling *t =
+	    &ac->tellings[hash_number(node->fileid) & (TELLINGS - 1)];
 
 	return t->fileid == node->fileid ? t->us : ac->told_floor_us;
 }
@@ -150,8 +151,12 @@ static uint64_t told_us(const struct attrcache *ac, const struct node *node)
 static void note_telling(
     struct attrcache *ac, const struct node *node, uint64_t us)
 {
-	struct telling *t = &ac->tellings[node->fileid % TELLINGS];
+	struct telling *t =
+	    &ac->tellings[hash_number(node->fileid) & (TELLINGS - 1)];
 
+	/* Nobody sends WRITEs to directories. */
+	if (attrcache_type(ac, node) != NF3REG)
+		return;
 	if (t->fileid != node->fileid) {
 		if (t->us > ac->told_floor_us)
 			ac->told_floor_us = t->us;
@@ -161,11 +166,23 @@ static void note_telling(
 		t->us = us;
 }
 
-static void tell_bits(struct node *node, struct machine m, bool older)
+void attrcache_tell(struct attrcache *ac, struct node *node, struct machine m,
+    const fattr3 *a, uint64_t sent_us, uint64_t asked_us)
 {
 	uint32_t told = node->told, mistold = node->mistold, own = m.own;
-	bool later = false;
+	bool older = false, later = false;
 
+	if (own == 0)
+		return;
+	if (sent_us >= CONTRACT_LOADED_WHOLE_US) {
+		if (sent_us < asked_us)
+			note_telling(ac, node, asked_us);
+		older = sent_us < asked_us || sent_us < told_us(ac, node);
+	}
+	/* The machine may have been told another version later, and goes by
+	 * that. */
+	if (older && a && !attrcache_is_version(ac, node, a))
+		return;
 	/* A machine that is in both sets may turn out to have been this one,
 	 * under another address, and is then told from the cache, too. */
 	if (older)
@@ -174,39 +191,6 @@ static void tell_bits(struct node *node, struct machine m, bool older)
 		later = ((told & m.also) | (mistold & ~own)) != 0;
 	told = (told & ~own) | (older || later ? own : 0);
 	mistold = (mistold & ~own) | (later ? own : 0);
-	node->told = told & NODE_MACHINES_ALL;
-	node->mistold = mistold & NODE_MACHINES_ALL;
-}
-
-void attrcache_tell(struct attrcache *ac, struct node *node, struct machine m,
-    const fattr3 *a, uint64_t sent_us, uint64_t asked_us)
-{
-	bool older = false;
-
-	if (m.own == 0)
-		return;
-	if (sent_us >= CONTRACT_LOADED_WHOLE_US) {
-		if (sent_us < asked_us)
-			note_telling(ac, node, asked_us);
-		older = sent_us < asked_us || sent_us < told_us(ac, node);
-	}
-	/* The machine was told another version later, and goes by that. */
-	if (older && a && !attrcache_is_version(ac, node, a))
-		return;
-	tell_bits(node, m, older);
-}
-
-void attrcache_tell_again(struct attrcache *ac, struct node *node,
-    struct machine m, uint64_t since_us, uint64_t now_us)
-{
-	uint32_t told, mistold;
-
-	note_telling(ac, node, now_us);
-	tell_bits(node, m, true);
-	if (!attrcache_was_replaced(ac, node, since_us))
-		return;
-	told = node->told & ~(uint32_t)m.own;
-	mistold = node->mistold | m.own;
 	node->told = told & NODE_MACHINES_ALL;
 	node->mistold = mistold & NODE_MACHINES_ALL;
 }

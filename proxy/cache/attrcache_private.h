@@ -25,9 +25,8 @@ enum {
 	/* Places by which handles that died are remembered; a power of two. */
 	DEATHS = 1024,
 	/* Places by which it is remembered when a file was told of from the
-	 * cache; a power of two. A thousand files take a client longer than a
-	 * reply is on its way, most often. */
-	TELLINGS = 1024,
+	 * cache; a power of two. */
+	TELLINGS = 4096,
 };
 
 /* Attributes that many objects share, stored once and counted. */

@@ -66,6 +66,7 @@ void svc_free(struct svc *svc)
 	exports_free(svc->exports);
 	waits_free(svc->waits);
 	svc_order_free(svc->order);
+	free(svc->waited);
 	free(svc);
 }
 

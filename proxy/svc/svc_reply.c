@@ -309,7 +309,7 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	if (rqst->proc->prog == MOUNT_PROGRAM &&
 	    rqst->proc->proc == MOUNTPROC3_MNT)
 		l.cred_key = &key;
-	l.told = true;
+	l.told = rqst->client != NULL;
 	l.res = res;
 	l.body = &up->rpc->body;
 	l.hold = up->rec->buf;

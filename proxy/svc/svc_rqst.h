@@ -80,6 +80,7 @@ struct svc {
 	/* The age of the oldest confirmation that an answer rested on while
 	 * offline, in microseconds; 0: none did. */
 	uint64_t served_age_us;
+	struct svc_waited *waited; /* NULL: there was no such WRITE yet */
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
 	struct log_limit refused;
@@ -327,8 +328,9 @@ uint64_t svc_machine_stale_us(
 /* ---- svc_write.c: WRITE -------------------------------------------------- */
 
 void svc_write(struct svc_rqst *rqst);
-/* The client of a request is gone. A WRITE that waited for its confirmation
- * comes again on another connection, and still rests on what it rested on. */
+/* A request is taken from its client. If it is a WRITE that waits for its
+ * confirmation, and comes again later, it is still judged by what its client
+ * knew before. */
 void svc_write_left(const struct svc_rqst *rqst);
 
 /* ---- svc_join.c: calls under way that will bring what is wanted --------- */

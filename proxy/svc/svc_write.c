@@ -13,12 +13,85 @@
  * the client is told the attributes from the cache again. Linux widens a WRITE
  * to the beginning of its page, so the offset does not tell appends from other
  * WRITEs.
+ *
+ * A WRITE that was put off, or whose connection broke while it waited, comes
+ * again as a new call. It still rests on what its client knew when it first
+ * came, so the daemon remembers when that was (struct svc_waited).
  */
+#include <stdlib.h>
+
+#include <xxhash.h>
+
 #include "base/clock.h"
 #include "base/log.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "svc/svc_rqst.h"
+
+enum { WAITED = 1024 };
+
+/* A WRITE that does not come again for so long is not waited for any more. */
+#define WAITED_US UINT64_C(600000000)
+
+/* WRITEs that wait at their clients, by the hash of their arguments. Two may
+ * need the same place: then the former one counts as new when it comes. */
+struct svc_waited {
+	uint64_t until_us; /* none is waited for after this */
+	struct waited {
+		uint64_t hash;
+		uint64_t since_us; /* when it first came */
+		uint64_t until_us;
+	} at[WAITED];
+};
+
+static uint64_t write_hash(const struct svc_rqst *rqst)
+{
+	const struct rpc_call *c = &rqst->call;
+	size_t len =
+	    c->body.len < SVC_SMALL_BYTES ? c->body.len : SVC_SMALL_BYTES;
+
+	return XXH3_64bits_withSeed(c->body.data, len, c->body.len);
+}
+
+/* Its place, if the same WRITE has waited before; or else NULL. */
+static struct waited *waited_find(const struct svc_rqst *rqst)
+{
+	struct svc_waited *ws = rqst->svc->waited;
+	struct waited *w;
+	uint64_t hash;
+
+	if (!ws || rqst->received_us > ws->until_us)
+		return NULL;
+	hash = write_hash(rqst);
+	w = &ws->at[hash % WAITED];
+	return w->hash == hash && rqst->received_us <= w->until_us ? w : NULL;
+}
+
+static void waited_note(const struct svc_rqst *rqst)
+{
+	struct svc *svc = rqst->svc;
+	struct waited *w = waited_find(rqst);
+	uint64_t since_us = w ? w->since_us : rqst->received_us, hash;
+	uint64_t until_us = clock_now_us() + WAITED_US;
+
+	if (!svc->waited)
+		svc->waited = calloc(1, sizeof(*svc->waited));
+	if (!svc->waited)
+		return;
+	hash = write_hash(rqst);
+	svc->waited->at[hash % WAITED] =
+	    (struct waited){hash, since_us, until_us};
+	svc->waited->until_us = until_us;
+}
+
+/* It goes out, or never will. */
+static void waited_forget(const struct svc_rqst *rqst)
+{
+	struct waited *w = waited_find(rqst);
+
+	if (w)
+		*w = (struct waited){0};
+}
 
 /* Refuses a WRITE that rests on contents which somebody has replaced. From now
  * on no answer about this file rests on an older confirmation (NODE_CONTESTED).
@@ -28,6 +101,7 @@ static void refuse(struct svc_rqst *rqst, struct node *node)
 	struct svc *svc = rqst->svc;
 	unsigned suppressed;
 
+	waited_forget(rqst);
 	node->flags |= NODE_CONTESTED;
 	metrics_add(svc->p.metrics, METRICS_WRITES_REFUSED, 1);
 	if (log_limit_ok(&svc->refused, rqst->now_us, &suppressed))
@@ -62,16 +136,21 @@ static void put_off(struct svc_rqst *rqst, const struct node *node)
 	svc_reply_status(rqst, NFS3ERR_JUKEBOX);
 }
 
-/* Returns what the client went by when it sent the WRITE. What it is told
- * while the WRITE waits for its confirmation does not count for it. */
+/* Returns what the client went by when the WRITE first came. What it was told
+ * since then does not count for it. */
 static enum attr_told told_before(
     const struct svc_rqst *rqst, const struct node *node)
 {
-	if ((rqst->tried & SVC_TRIED_CONFIRM) &&
-	    attrcache_was_replaced(
-		rqst->svc->p.caches->attr, node, rqst->received_us))
+	struct attrcache *ac = rqst->svc->p.caches->attr;
+	const struct waited *w = waited_find(rqst);
+	enum attr_told told = attrcache_told(node, rqst->machine);
+	uint64_t since_us = w ? w->since_us : rqst->received_us;
+
+	if (!w && !(rqst->tried & SVC_TRIED_CONFIRM))
+		return told;
+	if (attrcache_was_replaced(ac, node, since_us))
 		return ATTR_TOLD_WRONGLY;
-	return attrcache_told(node, rqst->machine);
+	return w && told == ATTR_TOLD ? ATTR_TOLD_FROM_OLD : told;
 }
 
 void svc_write(struct svc_rqst *rqst)
@@ -85,6 +164,7 @@ void svc_write(struct svc_rqst *rqst)
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
 	    (told = told_before(rqst, k.node)) == ATTR_TOLD ||
 	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
+		waited_forget(rqst);
 		svc_forward(rqst);
 		return;
 	}
@@ -105,22 +185,17 @@ void svc_write(struct svc_rqst *rqst)
 	/* A change of ours to another file may have made the confirmation void
 	 * for other uses; but it did tell of these contents. */
 	if (k.node->sent_us < rqst->received_us) {
+		waited_note(rqst);
 		put_off(rqst, k.node);
 		return;
 	}
 	known_tell(&k);
+	waited_forget(rqst);
 	svc_forward(rqst);
 }
 
 void svc_write_left(const struct svc_rqst *rqst)
 {
-	struct attrcache *ac = rqst->svc->p.caches->attr;
-	struct node *node;
-
-	if (!(rqst->tried & SVC_TRIED_CONFIRM) || rqst->row->call != svc_write)
-		return;
-	node = attrcache_find(ac, &rqst->args.write.file);
-	if (node)
-		attrcache_tell_again(
-		    ac, node, rqst->machine, rqst->received_us, clock_now_us());
+	if (rqst->wait == SVC_WAIT_ASKED && rqst->row->call == svc_write)
+		waited_note(rqst);
 }
