@@ -2,7 +2,7 @@
 /* The time that callbacks of the event loop read. Reading it costs a part of
  * what an answer from memory does, and a whole system call in some guests. So
  * epoll_wait() of loopwatch.c gives a turn its first reading (clock_give()),
- * and calls that go out in a burst share one (clock_sending_us()). */
+ * and calls and replies of a burst share one (clock_sending_us()). */
 #include "base/clock.h"
 
 #include <stdbool.h>

@@ -30,8 +30,9 @@ uint64_t clock_now_us(void);
  * system call where the kernel has no TSC to trust, as in some guests. */
 void clock_give(uint64_t now_us);
 
-/* As clock_now_us(), for calls that go out one after another: returns this
- * thread's last reading within some tens of microseconds of that. */
+/* As clock_now_us(), for calls that go out one after another, and replies that
+ * come so: returns this thread's last reading within some tens of microseconds
+ * of that. */
 uint64_t clock_sending_us(void);
 
 /* Returns the processor's counter, which costs less to read than the clock; 0

@@ -118,8 +118,8 @@ static bool slab_reserve(struct slab *s)
 	return true;
 }
 
-/* Maps a chunk; NULL without memory. Twice its size holds one that is aligned,
- * and only that gets pages. */
+/* Maps a chunk; NULL without memory. Twice its size is mapped, and what is not
+ * of the aligned one is given back. */
 static void *chunk_map(void)
 {
 	unsigned char *p = mmap(NULL, (size_t)2 * CHUNK_BYTES, PROT_NONE,
