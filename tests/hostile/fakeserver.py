@@ -13,6 +13,7 @@ holds rpc.pattern(). A script is a function from a Call to what is to be done:
     None         the plausible answer
 """
 import collections
+import errno
 import random
 import socket
 import struct
@@ -43,8 +44,10 @@ def free_port():
                 s.bind(("127.0.0.1", port))
                 claims.append(claim)
                 return port
-            except OSError:
+            except OSError as e:
                 claim.close()
+                if e.errno != errno.EADDRINUSE:
+                    raise
 
 
 class Call:
