@@ -112,6 +112,7 @@ static bool do_fresh(struct play *p, const struct event *e)
 static bool do_restart(struct play *p)
 {
 	place_stop(&p->place);
+	judge_saved(p->judge);
 	play_turns_killed();
 	play_check_replies(p);
 	start(p);
