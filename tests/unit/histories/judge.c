@@ -151,11 +151,6 @@ void judge_killed(struct judge *j)
 	judge_forgot(j);
 }
 
-void judge_saved(struct judge *j)
-{
-	j->saved_state = j->nstates - 1;
-}
-
 void judge_forgot(struct judge *j)
 {
 	j->known_state = j->nstates - 1;

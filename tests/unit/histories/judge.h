@@ -108,8 +108,6 @@ void judge_refuse(struct judge *j, const struct nfs_proc *proc,
 void judge_reboot(struct judge *j, const struct memfs *fs);
 /* The daemon was killed. */
 void judge_killed(struct judge *j);
-/* The daemon ends, and saves the objects whose attributes it knows. */
-void judge_saved(struct judge *j);
 /* It knows nothing any more of who changed what until now. */
 void judge_forgot(struct judge *j);
 

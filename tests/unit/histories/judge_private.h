@@ -65,7 +65,6 @@ struct judge {
 	unsigned seq;
 	unsigned rebooted_seq, killed_seq;
 	unsigned known_state; /* later ones the daemon has seen come */
-	unsigned saved_state; /* when the daemon last ended and saved */
 	char why[700];
 };
 

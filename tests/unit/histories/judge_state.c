@@ -149,21 +149,12 @@ static bool is_ours(const struct judge *j, unsigned state, uint64_t object)
 	return j->states[state].ours;
 }
 
-/* The daemon saved nothing of an object whose attributes it did not know: a
- * RENAME that followed, as an example, tells none of what it moves. */
-static bool was_saved(const struct judge *j, unsigned state, uint64_t object)
-{
-	return state > j->saved_state ||
-	       is_same_version(j, state, j->saved_state, object);
-}
-
 /* A client changed the object before the state, or made it, and the daemon knew
  * which one it was, and still does. */
 static bool was_written(const struct judge *j, unsigned state, uint64_t object)
 {
 	for (unsigned i = j->known_state + 1; i <= state; i++)
-		if (j->states[i].known && was_saved(j, i, object) &&
-		    judge_object(&j->states[i], object) &&
+		if (j->states[i].known && judge_object(&j->states[i], object) &&
 		    (!judge_object(&j->states[i - 1], object) ||
 			!is_same_version(j, i - 1, i, object)))
 			return true;

@@ -109,10 +109,13 @@ static bool do_fresh(struct play *p, const struct event *e)
 	return true;
 }
 
+/* An object whose attributes the daemon does not know is not saved: a RENAME,
+ * as an example, tells none of what it moves. So the judge takes nothing that
+ * was changed before for known. */
 static bool do_restart(struct play *p)
 {
 	place_stop(&p->place);
-	judge_saved(p->judge);
+	judge_forgot(p->judge);
 	play_turns_killed();
 	play_check_replies(p);
 	start(p);
