@@ -15,7 +15,7 @@ enum { REFUSED = 4096 };
 struct refused {
 	struct {
 		uint64_t call, us;
-	} at[REFUSED]; /* by call */
+	} at[REFUSED];    /* by call */
 	uint64_t last_us; /* 0: nothing was refused */
 };
 
