@@ -24,7 +24,8 @@ enum {
 	CHUNK_GRAINS = 1 << CHUNK_SHIFT,
 	CHUNK_BYTES = CHUNK_GRAINS * GRAIN,
 	CHUNK_PAGES = CHUNK_GRAINS / PAGE_GRAINS,
-	NUMBER_GRAINS = 1, /* of a chunk, at its beginning */
+	/* A chunk begins with so many grains that hold its number. */
+	NUMBER_GRAINS = 1,
 	/* The very first page stays unused: 0 is no item, and no page. */
 	FIRST_PAGE = 1,
 };

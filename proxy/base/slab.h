@@ -33,7 +33,8 @@ void slab_free(struct slab *s, slab_ref ref, size_t size);
 /* The item's address, aligned to eight bytes; `ref` must not be 0. */
 void *slab_ptr(const struct slab *s, slab_ref ref);
 
-/* The reference of the item at this address, as slab_alloc() gave it. */
+/* Returns the reference with which slab_alloc() gave out the item at this
+ * address. */
 slab_ref slab_ref_of(const void *item);
 
 /* Returns the bytes of all items that are not free, rounded up to the grain. */

@@ -209,7 +209,8 @@ struct node *attrcache_find(struct attrcache *ac, const nfs3_fh *fh);
 /* The same, but makes the node where it is missing. NULL without memory, or
  * where no handle is that long. */
 struct node *attrcache_get(struct attrcache *ac, const nfs3_fh *fh);
-/* The node of a reference in the slab; slab_ref_of() is the way back. */
+/* Returns the node that a reference in the slab stands for; slab_ref_of() gives
+ * the reference of a node. */
 struct node *attrcache_node(const struct attrcache *ac, slab_ref ref);
 /* The node's ext: NULL where it has none; attrcache_make_ext() makes it, and
  * gives NULL without memory. */

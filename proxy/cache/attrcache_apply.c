@@ -138,12 +138,16 @@ bool attrcache_may_fill(
 	return sent_us > node_changed_us(ac, node);
 }
 
-/* Returns when the node's file was last told of from the cache. Where it was
- * forgotten, that is when it may have been at the latest. */
+static size_t telling_place(const struct node *node)
+{
+	return hash_number(node->fileid) & (TELLINGS - 1);
+}
+
+/* Returns when the node's file was last told of from the cache. Where that was
+ * forgotten, it is the latest time at which it may have been. */
 static uint64_t told_us(const struct attrcache *ac, const struct node *node)
 {
-	const struct telling *t =
-	    &ac->tellings[hash_number(node->fileid) & (TELLINGS - 1)];
+	const struct telling *t = &ac->tellings[telling_place(node)];
 
 	return t->fileid == node->fileid ? t->us : ac->told_floor_us;
 }
@@ -151,10 +155,9 @@ static uint64_t told_us(const struct attrcache *ac, const struct node *node)
 static void note_telling(
     struct attrcache *ac, const struct node *node, uint64_t us)
 {
-	struct telling *t =
-	    &ac->tellings[hash_number(node->fileid) & (TELLINGS - 1)];
+	struct telling *t = &ac->tellings[telling_place(node)];
 
-	/* Nobody sends WRITEs to directories. */
+	/* Only WRITEs ask for it, and clients send those to files alone. */
 	if (attrcache_type(ac, node) != NF3REG)
 		return;
 	if (t->fileid != node->fileid) {

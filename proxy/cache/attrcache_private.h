@@ -94,7 +94,9 @@ struct attrcache {
 	 * on their way are not kept for the other one either. */
 	uint64_t died_us;
 	uint64_t deaths[DEATHS];
-	/* By number of the file, and the youngest one that had to make room. */
+	/* When files were last told of from the cache, by the hash of their
+	 * numbers. Of those that had to make room for others, only the latest
+	 * time is kept. */
 	struct telling tellings[TELLINGS];
 	uint64_t told_floor_us;
 };

@@ -30,13 +30,13 @@
 
 enum { WAITED = 1024 };
 
-/* A WRITE that does not come again for so long is not waited for any more. */
+/* The daemon forgets a WRITE that its client has not sent again for so long. */
 #define WAITED_US UINT64_C(600000000)
 
 /* WRITEs that wait at their clients, by the hash of their arguments. Two may
  * need the same place: then the former one counts as new when it comes. */
 struct svc_waited {
-	uint64_t until_us; /* none is waited for after this */
+	uint64_t until_us; /* by then all of them are forgotten */
 	struct waited {
 		uint64_t hash;
 		uint64_t since_us; /* when it first came */
@@ -53,7 +53,7 @@ static uint64_t write_hash(const struct svc_rqst *rqst)
 	return XXH3_64bits_withSeed(c->body.data, len, c->body.len);
 }
 
-/* Its place, if the same WRITE has waited before; or else NULL. */
+/* Returns the entry of a WRITE that has come before; NULL: it is new. */
 static struct waited *waited_find(const struct svc_rqst *rqst)
 {
 	struct svc_waited *ws = rqst->svc->waited;
@@ -84,7 +84,7 @@ static void waited_note(const struct svc_rqst *rqst)
 	svc->waited->until_us = until_us;
 }
 
-/* It goes out, or never will. */
+/* The WRITE is sent or refused, so it will not come again. */
 static void waited_forget(const struct svc_rqst *rqst)
 {
 	struct waited *w = waited_find(rqst);

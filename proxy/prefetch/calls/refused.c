@@ -16,7 +16,7 @@ struct refused {
 	struct {
 		uint64_t call, us;
 	} at[REFUSED];    /* by call */
-	uint64_t last_us; /* 0: nothing was refused */
+	uint64_t last_us; /* 0: no call was refused yet */
 };
 
 struct refused *refused_new(void)

@@ -97,7 +97,7 @@ struct turn {
 	struct caches *c;
 	uint32_t cred;      /* caches_cred() */
 	struct known k;     /* of the node; or else of the directory */
-	struct known other; /* of the last other one that was asked about */
+	struct known other; /* of the other node that turn_known() had last */
 	struct node *node;  /* NULL: not known */
 	struct node *dir;   /* NULL: not known */
 	uint64_t now_us;
