@@ -17,7 +17,7 @@ struct history;
 /* Times are in microseconds. */
 enum {
 	HISTORY_STEP_US = 10000000,
-	/* An hour; about 60 KiB a server. */
+	/* An hour; about 82 KiB a server. */
 	HISTORY_SAMPLES = 360,
 	/* The time that a call takes longer because it comes to this daemon
 	 * first, whoever answers it: 26 us in the median of bench/loopback, and

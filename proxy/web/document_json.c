@@ -45,8 +45,6 @@ static const struct {
     FIGURE("bytes_per_second", rate_Bps, false),
 };
 
-enum { SUMMED = 17 };
-
 /* The i-th figure of a sample. */
 static uint64_t figure_of(const struct history_sample *s, size_t i)
 {
@@ -63,13 +61,16 @@ static void put_figure(
 		json_number(j, key, value);
 }
 
-/* The sums over all samples that there are. */
+/* The sums over all samples that there are: of the counts, which in a sample
+ * stand before its values of a moment (history.h). */
 static void put_hour(struct json *j, const struct history *h)
 {
 	json_open(j, "hour", '{');
-	for (size_t i = 0; i < SUMMED; i++) {
+	for (size_t i = 0; i < LENGTH(figures); i++) {
 		uint64_t sum = 0;
 
+		if (figures[i].at >= offsetof(struct history_sample, srtt_us))
+			break;
 		for (size_t k = 0; k < history_count(h); k++)
 			sum += figure_of(history_at(h, k), i);
 		put_figure(j, figures[i].name, i, sum);
