@@ -45,9 +45,9 @@ static bool make_tables(struct mention *m)
 	       m->scanned && mention_places_init(m);
 }
 
-/* Files by which languages enter a directory: a mention of the directory means
- * such a file, even if no client was ever seen to open it. A new name is a line
- * here. */
+/* Files by which languages enter a directory: a mention of a directory
+ * foretells such a file in it, even if no client was ever seen to open one. A
+ * new name is a line here. */
 static const char *const entered_by[] = {
     "mod.rs", /* Rust: `mod x;` is x/mod.rs */
 };
@@ -221,8 +221,10 @@ static void look_named(
 }
 
 /* A new place is a line here, a relation in odds.h, and a factor in nearness[]
- * of odds.c (without one its odds begin at 0). If its directory has to be found
- * first, it has a task of its own in mention_match.c, as TASK_NAMED. */
+ * of odds.c (without one its odds begin at 0). If its directory is not
+ * known when the file is scanned, and has to be looked up by its name first,
+ * add a task like TASK_NAMED (mention_private.h), which mention_match.c works
+ * off. */
 static const struct place {
 	uint8_t relation;
 	void (*look)(

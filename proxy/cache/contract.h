@@ -39,7 +39,7 @@ struct contract {
 	uint64_t now_us;
 	uint64_t received_us;
 	/* The policy's, in microseconds. In bounded mode, nothing is believed
-	 * for longer, and rights are believed for that long. */
+	 * for longer. Rights are believed for this long, whatever age_us is. */
 	uint64_t attr_timeout_us;
 	/* Bounds the age of confirmations; no more than attr_timeout_us. */
 	uint64_t age_us;
@@ -73,9 +73,11 @@ bool contract_granted(const struct contract *c, uint64_t sent_us);
 /*
  * Ahead of clients: how long what is confirmed now is of use to one that comes
  * later. By the policy that holds for the object, in microseconds. Repeat and
- * serves are asked of directories only (source_walk.c), slack of any object
- * (source_renew.c), recent once for all objects of a call (observe.c), and
- * lasts_since of the entries of a listing (step_list.c):
+ * serves are asked of directories only (source_walk.c), though what is wanted
+ * of one includes its entries' attributes; slack of any object
+ * (source_renew.c); recent once for all objects of a call (observe.c);
+ * lasts_since once for all entries of a listing, of whatever type
+ * (step_list.c):
  *
  *	confirmed                                             too old
  *	    ├──── repeat ────┤                                   │

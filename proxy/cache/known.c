@@ -24,7 +24,8 @@ static bool may_change_soon(const struct attrcache *ac, const struct node *node)
 
 /* Holds the node to less than its policy: a file whose contents were contested,
  * or that is told to a machine without a bit, to strict; one that may change
- * soon, by how long it has been still. */
+ * soon, by how long it has been still. Without attributes the type is not
+ * known, and this is not called: the policy holds as it is. */
 static void set_age(struct known *k, const struct asker *who)
 {
 	struct attrcache *ac = k->caches->attr;

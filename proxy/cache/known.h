@@ -140,8 +140,8 @@ struct named known_name(
 bool known_absence(const struct known *dir, const nfs3_name *name,
     const struct named *to, struct binding *b);
 
-/* Whether the attributes of an entry were confirmed by a call that was sent at
- * `since_us` or later; "." and ".." need not be. */
+/* Whether the attributes of an entry, of whatever type, were confirmed by a
+ * call that was sent at `since_us` or later; "." and ".." need not be. */
 bool known_entry_since(const struct caches *c, const struct node *dir,
     const struct list_entry *e, uint64_t since_us);
 /* Counts, of the first `look` entries, those that were not confirmed since

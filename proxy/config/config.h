@@ -112,9 +112,9 @@ struct config_nets {
 struct config_policy {
 	enum config_consistency consistency;
 	enum config_prefetch prefetch;
-	/* How old attributes, absences and rights may grow, in microseconds:
-	 * the first two in bounded mode, the last in frozen mode and while the
-	 * server is away (cache/contract.h). */
+	/* How old may grow, in microseconds (cache/contract.h): attributes and
+	 * rights, in bounded mode; absences, in bounded mode; rights in frozen
+	 * mode and while the server is away. */
 	uint64_t attr_timeout_us;
 	uint64_t negative_timeout_us;
 	uint64_t grant_timeout_us;

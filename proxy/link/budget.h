@@ -7,8 +7,8 @@
  *            proportional decrease by the queueing delay (LEDBAT, RFC 6817
  *            section 2.4.2), towards the wire time of one unit (see
  *            linkest_unit_bytes), at least 2 ms and the jitter of its kind.
- *            From one unit to what the link holds (rate by base round trip)
- *            and one unit more.
+ *            From one unit to what the link holds (rate by base round trip,
+ *            16 MiB at most) and one unit more.
  *   link     demand's bytes in flight count too: both together keep below
  *            that maximum when speculation sends.
  *   bucket   of tokens, filled at prefetch_rate but never faster than the
@@ -19,11 +19,11 @@
  *
  * While the rate is not known, the window doubles every round trip from one
  * unit, until a queue shows or it reaches what the link has shown that it
- * carries. That is a unit at first. The window begins so once: linkest_forget()
- * does not begin it again. Two things go beyond the window: one call may always
- * be in flight, whatever its length, if there are tokens; and a reply that is
- * longer than a unit stands out by as much as it is longer, up to a quarter of
- * what the link holds.
+ * carries, which is a unit at first. The window begins so once:
+ * linkest_forget() does not begin it again. Two things go beyond the window:
+ * one call may always be in flight, whatever its length, if there are tokens;
+ * and a reply that is longer than a unit stands out by as much as it is longer,
+ * up to a quarter of what the link holds.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
  * wire bytes. Times are microseconds, on the scale that linkest is given.
@@ -89,9 +89,10 @@ uint64_t budget_window_bytes(const struct budget *b);
 /* Returns the most that ever was in flight. */
 uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
- * Returns the upper bound of the window now: rate by base round trip and one
- * unit; while the rate is not known, by the least that the link has shown.
- * Demand and speculation together are held below it, too.
+ * Returns the upper bound of the window now: rate by base round trip, 16 MiB at
+ * most, and one unit; while the rate is not known, by the least that the link
+ * has shown. Patterns, hints and probes of warm take it for what the link
+ * holds. Demand and speculation together are held below it, too.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

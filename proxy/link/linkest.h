@@ -141,8 +141,9 @@ bool linkest_measured(const struct linkest *le);
  * yet.
  */
 uint64_t linkest_least_Bps(const struct linkest *le);
-/* Returns the base round trip, in microseconds: 0 until the first reply, then
- * at least 1. */
+/* Returns the base round trip, in microseconds; 0 while it is not known. Before
+ * the first reply it may be a guess: of the kind of link, or of a file. Whether
+ * it was measured, only linkest_keep() tells, together with the rate. */
 uint64_t linkest_base_us(const struct linkest *le);
 /*
  * Counts how often the route has become longer all at once, which is believed
