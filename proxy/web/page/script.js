@@ -20,8 +20,9 @@ const charts = {
 			" passed on (" + percent(b.hits, b.hits + b.misses) + " hits)"}),
 	time: new Chart($("time"), {
 		title: "Time that calls took, per minute",
-		about: "Saved: calls that did not go to the server, times the idle round trip, or the time " +
-			"that others waited if that is less. Clients with several calls at a time would have waited less.",
+		about: "Saved: for each call that did not go to the server, the idle round trip, or what " +
+			"calls that were passed on took, if that is less. Clients with several calls at a " +
+			"time would have waited less.",
 		series: [{key: "waited", label: "waited", color: "orange"},
 			{key: "saved", label: "saved", color: "blue"}],
 		format: axisSeconds, units: [1e-6, 1e-3, 1, 60, 3600],
@@ -162,7 +163,7 @@ function showServer(s) {
 		tile("Hits", percent(h.hits, h.hits + h.misses), count(h.hits) + " of " +
 			count(h.hits + h.misses) + " calls"),
 		tile("Time saved", seconds(h.saved), seconds(h.waited) + " waited, " +
-			seconds(h.added) + " of that added"),
+			seconds(h.added) + " of that added by forefetchd"),
 		tile("Fetched ahead", bytes(h.ahead_bytes), bytes(h.demand_bytes) + " asked for"),
 		tile("Unused", bytes(h.unused_bytes), fetched + h.refused ?
 			count(h.unused) + " of " + count(fetched) + " objects, " +
@@ -185,7 +186,7 @@ function showServer(s) {
 
 const OUTCOMES = [
 	["u", "fetched ahead, and used"],
-	["l", "fetched ahead, but late: still on its way"],
+	["l", "fetched ahead, but still on its way when it was asked for"],
 	["v", "fetched ahead, not used"],
 	["r", "fetched ahead, not used yet"],
 	["c", "was cached already"],
