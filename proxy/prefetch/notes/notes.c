@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "base/ageing.h"
 #include "base/metrics.h"
 #include "hashing/hash_key.h"
 #include "link/waste.h"
@@ -26,15 +27,17 @@ struct notes {
 	struct note at[NOTES]; /* a ring */
 	uint16_t heads[NOTES]; /* index + 1 */
 	uint32_t in;
-	uint32_t aged; /* the next to be looked at for its age */
+	struct ageing ageing; /* of those that are NOTE_READY */
 };
 
 struct notes *notes_new(struct ground *g)
 {
 	struct notes *n = calloc(1, sizeof(*n));
 
-	if (n)
-		n->g = g;
+	if (!n)
+		return NULL;
+	n->g = g;
+	ageing_init(&n->ageing);
 	return n;
 }
 
@@ -183,6 +186,8 @@ void notes_set(
 		return;
 	x->state = (uint8_t)state;
 	x->us = now_us;
+	if (state == NOTE_READY)
+		ageing_expect(&n->ageing, now_us + judged_after_us(x));
 }
 
 void notes_came(struct notes *n, uint64_t object, uint64_t bytes)
@@ -233,12 +238,16 @@ void notes_used(struct notes *n, const struct note_use *use, uint64_t now_us)
 
 void notes_age(struct notes *n, uint64_t now_us)
 {
+	for (int i = 0;
+	     i < AGED_AT_ONCE && ageing_is_due(&n->ageing, NOTES, now_us);
+	     i++) {
+		struct note *x = &n->at[ageing_next(&n->ageing)];
+		uint64_t due_us = x->us + judged_after_us(x);
 
-	for (int i = 0; i < AGED_AT_ONCE; i++) {
-		struct note *x = &n->at[n->aged++ % NOTES];
-
-		if (now_us > x->us && now_us - x->us >= judged_after_us(x))
+		if (due_us <= now_us)
 			judge(n, x);
+		else if (x->state == NOTE_READY)
+			ageing_expect(&n->ageing, due_us);
 	}
 }
 

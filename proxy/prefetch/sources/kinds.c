@@ -4,6 +4,8 @@
 
 #include <stdlib.h>
 
+#include "base/ageing.h"
+
 enum {
 	SIZES = 7,
 	SIZE_SHIFT = 14, /* up to 16 KiB is the first; each holds 4 times it */
@@ -57,7 +59,7 @@ struct kinds {
 	struct kinds_odds sizes[SIZES];
 	struct cell cells[CELLS];
 	struct reading readings[READINGS];
-	unsigned aged; /* the next to be looked at for its age */
+	struct ageing ageing; /* of those that are not over */
 };
 
 /* How usual it is that a file is read on, and how much of it then. Programs,
@@ -77,7 +79,11 @@ static const struct {
 
 struct kinds *kinds_new(void)
 {
-	return calloc(1, sizeof(struct kinds));
+	struct kinds *k = calloc(1, sizeof(*k));
+
+	if (k)
+		ageing_init(&k->ageing);
+	return k;
 }
 
 void kinds_free(struct kinds *k)
@@ -175,9 +181,14 @@ static void judge(struct kinds *k, struct reading *r)
 	r->told = (float)share;
 }
 
+static uint64_t over_us(const struct reading *r)
+{
+	return r->us + OVER_US;
+}
+
 static bool is_over(const struct reading *r, uint64_t now_us)
 {
-	return r->us + OVER_US < now_us;
+	return now_us >= over_us(r);
 }
 
 /* Of the file, whose READ is not counted yet. */
@@ -212,6 +223,7 @@ bool kinds_seen(struct kinds *k, const struct kinds_file *f,
 	uint8_t places = r->places;
 
 	r->us = f->now_us;
+	ageing_expect(&k->ageing, over_us(r));
 	if (from != r->next_bytes && places < UINT8_MAX)
 		r->places++;
 	r->next_bytes = end;
@@ -229,11 +241,15 @@ bool kinds_seen(struct kinds *k, const struct kinds_file *f,
 
 void kinds_age(struct kinds *k, uint64_t now_us)
 {
-	for (int i = 0; i < AGED_AT_ONCE; i++) {
-		struct reading *r = &k->readings[k->aged++ % READINGS];
+	for (int i = 0;
+	     i < AGED_AT_ONCE && ageing_is_due(&k->ageing, READINGS, now_us);
+	     i++) {
+		struct reading *r = &k->readings[ageing_next(&k->ageing)];
 
 		if (is_over(r, now_us))
 			judge(k, r);
+		else
+			ageing_expect(&k->ageing, over_us(r));
 	}
 }
 
