@@ -85,8 +85,7 @@ static void passed(struct source *s, struct passed *p)
 	const struct predictor_obs *o = &p->obs;
 	struct kinds_file f;
 
-	if (o->kind != PREDICTOR_READ || !p->node ||
-	    o->size_bytes <= SHORT_BYTES ||
+	if (!p->node || o->size_bytes <= SHORT_BYTES ||
 	    o->size_bytes <= all->first_read_bytes)
 		return;
 	want_opened(all->queue, p->cred, o->object);
@@ -103,4 +102,4 @@ static bool turn(struct source *s, uint64_t now_us)
 }
 
 const struct source_ops source_kind = {
-    .passed = passed, .begins = begins, .turn = turn};
+    .passed = passed, .of_reads = true, .begins = begins, .turn = turn};

@@ -56,7 +56,7 @@ static void passed(struct source *s, struct passed *p)
 	    .fetch_us = linkest_srtt_us(all->g->link) +
 			linkest_wire_us(all->g->link, o->count_bytes)};
 
-	if (p->hinted || o->kind != PREDICTOR_READ || !allowed(all, p->node))
+	if (p->hinted || !allowed(all, p->node))
 		return;
 	r.run = predictor_run(all->g->predictor, o->object);
 	patterns_read(patterns, &r, &news);
@@ -110,5 +110,7 @@ static void close_pattern(struct source *s)
 	free(s);
 }
 
-const struct source_ops source_pattern = {
-    .open = open_pattern, .close = close_pattern, .passed = passed};
+const struct source_ops source_pattern = {.open = open_pattern,
+    .close = close_pattern,
+    .passed = passed,
+    .of_reads = true};

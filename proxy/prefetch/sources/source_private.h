@@ -32,6 +32,7 @@ struct source_ops {
 	void (*close)(struct source *s); /* NULL: free() */
 	void (*configure)(struct source *s);
 	void (*passed)(struct source *s, struct passed *p);
+	bool of_reads; /* `passed` is called for READs only */
 	void (*begins)(struct source *s, const struct passed *p);
 	void (*listed)(struct source *s, struct listed *l);
 	void (*allowed)(struct source *s, uint64_t dir);
@@ -73,9 +74,14 @@ struct sources {
 	struct listing_told told[LISTINGS_TOLD]; /* by key */
 	struct source *at[SOURCES_MAX];
 	unsigned n;
-	/* Those that hear of each call, and have a turn each time. */
-	struct source *hear[SOURCES_MAX], *take_turns[SOURCES_MAX];
-	unsigned nhear, nturns;
+	/* Whose `passed` is called for a READ, and for any other call; and who
+	 * has a `turn`. */
+	struct hearers {
+		struct source *at[SOURCES_MAX];
+		unsigned n;
+	} reads, others;
+	struct source *take_turns[SOURCES_MAX];
+	unsigned nturns;
 };
 
 /* None of the table, and one more. */

@@ -27,7 +27,7 @@ static void passed(struct source *s, struct passed *p)
 	    .lead = 1};
 	struct predictor_extent one;
 
-	if (p->obs.kind != PREDICTOR_READ || p->obs.offset_bytes > 0)
+	if (p->obs.offset_bytes > 0)
 		return;
 	first_read(all, p->obs.count_bytes);
 	if (caches_policy(all->g->caches, p->node)->prefetch ==
@@ -36,4 +36,4 @@ static void passed(struct source *s, struct passed *p)
 		(void)want_add(all->queue, p->cred, &pred, 1, p->now_us);
 }
 
-const struct source_ops source_rest = {.passed = passed};
+const struct source_ops source_rest = {.passed = passed, .of_reads = true};

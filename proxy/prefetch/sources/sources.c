@@ -34,7 +34,9 @@ bool sources_add(struct sources *all, const struct source_ops *ops)
 	s->all = all;
 	all->at[all->n++] = s;
 	if (ops->passed)
-		all->hear[all->nhear++] = s;
+		all->reads.at[all->reads.n++] = s;
+	if (ops->passed && !ops->of_reads)
+		all->others.at[all->others.n++] = s;
 	if (ops->turn)
 		all->take_turns[all->nturns++] = s;
 	if (ops->configure)
@@ -88,8 +90,11 @@ void sources_configure(struct sources *all)
 
 void sources_passed(struct sources *all, struct passed *p)
 {
-	for (unsigned i = 0; i < all->nhear; i++)
-		all->hear[i]->ops->passed(all->hear[i], p);
+	const struct hearers *h =
+	    p->obs.kind == PREDICTOR_READ ? &all->reads : &all->others;
+
+	for (unsigned i = 0; i < h->n; i++)
+		h->at[i]->ops->passed(h->at[i], p);
 }
 
 void sources_begins(struct sources *all, struct passed *p)

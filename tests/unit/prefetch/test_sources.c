@@ -93,6 +93,21 @@ TEST(test_hears, struct source_world *s)
 	assert_false(sources_turn(s->pf.sources, T0));
 }
 
+TEST(test_hears_reads_only, struct source_world *s)
+{
+	static const struct source_ops reads = {
+	    .open = next_open, .passed = next_passed, .of_reads = true};
+	struct passed p = {.obs = {.kind = PREDICTOR_LOOKUP, .object = FILE_A},
+	    .cred = s->cred};
+
+	rooms_add(&s->pf, &reads);
+	rooms_hear(&s->pf, &p, T0);
+	assert_int_equal(the_next->passed, 0);
+	p.obs.kind = PREDICTOR_READ;
+	rooms_hear(&s->pf, &p, T0);
+	assert_int_equal(the_next->passed, 1);
+}
+
 /* One that is not worth a call is noted, and not wanted. */
 TEST(test_unlikely, struct source_world *s)
 {
