@@ -289,7 +289,7 @@ static int explain_run(const struct ctl_options *opt)
 
 const struct ctl_command explain_command = {
     .name = "explain",
-    .usage = "[--json] PATH",
+    .usage = "[--json] [--watch SECONDS] PATH",
     .summary = "show what is cached of a file, and its last prediction",
     .help =
 	"Shows what is cached of the file at PATH, on a mount of the proxy, "

@@ -155,7 +155,8 @@ static int probe_command_run(const struct ctl_options *opt)
 
 const struct ctl_command probe_command = {
     .name = "probe",
-    .usage = "[--write DIR] [--json] SERVER[:/PATH]",
+    .usage = "[--write DIR] [--nfs-port PORT] [--mount-port PORT]\n"
+	     "       [--json] SERVER[:/PATH]",
     .summary = "ask an NFS server what it offers, without a mount",
     .help = "Asks an NFS server directly, without forefetchd and before "
 	    "anything is configured: its name, ports and versions, its "

@@ -211,9 +211,10 @@ static int take_option(struct mount_job *job, int c)
 static int usage(const struct mount_job *job, FILE *out)
 {
 	fprintf(out,
-	    "usage: %s [-v] [-f] [-n] %s[-o OPTION,...] HOST:/PATH DIR\n"
+	    "usage: %s [-v] [-f] [-n] %s[-o OPTION,...] HOST:/PATH DIR%s\n"
 	    "See mount.forefetch(8).\n",
-	    job->talk.prog, job->helper ? "[-s] " : "[--save] ");
+	    job->talk.prog, job->helper ? "[-s] " : "[--save] ",
+	    job->helper ? "" : " | [--json]");
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
@@ -296,7 +297,7 @@ static int mount_main(int argc, char **argv, const char *socket)
 
 const struct ctl_command mount_command = {
     .name = "mount",
-    .usage = "[-v] [--save] [-o OPTION,...] HOST:/PATH DIR",
+    .usage = "[-v] [--save] [-o OPTION,...] HOST:/PATH DIR | [--json]",
     .summary = "mount through the daemon, or list what is mounted",
     .help = "Mounts PATH of the NFS server HOST at DIR through forefetchd, "
 	    "which need not know that\nserver before. OPTIONs are those of "

@@ -58,6 +58,19 @@ class Names(Commands):
             self.assertEqual(self.run_it("help", name)[1], out)
             if name not in ("mount", "umount"):
                 self.assertEqual(self.run_it("--help", name)[1], out)
+            # The usage lines name each option of the command; --server may
+            # stand there as SERVER.
+            usage, _, text = out.partition("\n\n")
+            taken = re.findall(r"^ +(?:(-.)(?:,| |$) *)?(--[a-z-]+)?.*", text, re.M)
+            for words in taken:
+                words = [w for w in words if w]
+                if words and not {"--help", "--version", "--socket",
+                                  "--server"} & set(words):
+                    self.assertTrue(any(
+                        re.search(r"(?<![\w-])%s(?![\w-])" % re.escape(w), usage)
+                        for w in words), (name, words))
+            if name not in ("help", "mount", "umount"):
+                self.assertIn("--socket", text)
 
     def test_typos(self):
         for typed, meant in (("statuss", "status"), ("dorp", "drop"),
