@@ -46,6 +46,17 @@ static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
 		drc_set_object(rqst->drc, &rqst->object);
 }
 
+/* Whether a GETACL asks for a directory's default ACL alone. Linux does so
+ * before it makes something there, which fails where the GETACL does. */
+static bool precedes_create(const struct svc_rqst *rqst)
+{
+	enum { ACCESS_ACL = 0x1 }; /* of the mask (nfsacl3.x) */
+
+	return rqst->proc->prog == NFSACL_PROGRAM &&
+	       rqst->proc->proc == NFSACLPROC3_GETACL &&
+	       !(rqst->args.getacl.mask & ACCESS_ACL);
+}
+
 /*
  * Changes wait for the server while it is away, and so does COMMIT: a client
  * that is told that COMMIT failed drops what it has written, instead of writing
@@ -54,7 +65,7 @@ static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
  */
 bool svc_is_patient(const struct svc_rqst *rqst)
 {
-	return (rqst->proc->flags & NFS_PROC_DRC) ||
+	return (rqst->proc->flags & NFS_PROC_DRC) || precedes_create(rqst) ||
 	       (rqst->proc->prog == NFS_PROGRAM &&
 		   rqst->proc->proc == NFSPROC3_COMMIT);
 }

@@ -28,6 +28,7 @@ make_tree() {
 	echo inner >"$LAB_EXPORT/tree-$1/sub/inner"
 	ln -s sub/inner "$LAB_EXPORT/tree-$1/link"
 	head -c 100000 /dev/urandom >"$LAB_EXPORT/never-$1"
+	mkdir "$LAB_EXPORT/made-$1"
 }
 
 mode_set() {	# CONSISTENCY OFFLINE
@@ -96,11 +97,13 @@ cached_works() {	# NAME KIND
 }
 lab_mount_proxy_at() { lab_mount proxy "$LAB_EXPORT" "$1" soft,timeo=600; }
 
-# A change that is begun while the link is down.
+# A change that is begun while the link is down, in a directory of its own: the
+# kernel looks up no other name there meanwhile.
 begin_write() {	# NAME KIND
-	rm -f /tmp/write.rc
-	( python3 - "$LAB_PROXY/written-$2" <<'P'
+	rm -f /tmp/write.rc /tmp/write.begun
+	( python3 - "$LAB_PROXY/made-$2/written" <<'P'
 import os, sys
+open("/tmp/write.begun", "w").close()
 fd = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
 os.write(fd, b"written while offline")
 os.fsync(fd)
@@ -117,6 +120,7 @@ serve() {	# KIND
 	contents "$LAB_EXPORT/tree-$1" >/tmp/server.sums
 	same "$name: read before" /tmp/server.sums /tmp/want.sums
 	check "$name: mounted and df before" df "$LAB_PROXY"
+	check "$name: another directory before" ls "$LAB_PROXY/made-$1"
 	check "$name: the link goes" lab_link_down "$1"
 	cached_works "$name" "$1"
 	check "$name: kill -9 and start" \
@@ -125,6 +129,7 @@ serve() {	# KIND
 	check "$name: stop and start" eval 'lab_proxy_stop && lab_proxy_start'
 	cached_works "$name, after a stop" "$1"
 	begin_write "$name" "$1"
+	check "$name: the write begins" lab_poll 30 test -e /tmp/write.begun
 	check "$name: what is cached works beside a waiting write" \
 		is_read "$LAB_PROXY" "$1"
 	check "$name: the write waits" test ! -e /tmp/write.rc
@@ -132,7 +137,7 @@ serve() {	# KIND
 	check "$name: the write went through" \
 		lab_poll 120 grep -qx 0 /tmp/write.rc || cat /tmp/write.out
 	check "$name: and is on the server" \
-		grep -qx 'written while offline' "$LAB_EXPORT/written-$1"
+		grep -qx 'written while offline' "$LAB_EXPORT/made-$1/written"
 	check "$name: the file that was not cached can be read" \
 		lab_poll 60 cmp "$LAB_EXPORT/never-$1" "$LAB_PROXY/never-$1"
 	not_offline() { ! status_is 'serving what is cached'; }
@@ -150,7 +155,7 @@ waits() {	# KIND RESTART
 	contents "$LAB_PROXY/tree-$1" >/tmp/want.sums
 	check "$name: the link goes" lab_link_down "$1"
 	lab_drop_caches
-	rm -f /tmp/read.rc "$LAB_EXPORT/written-$1"
+	rm -f /tmp/read.rc "$LAB_EXPORT/made-$1/written"
 	( contents "$LAB_PROXY/tree-$1" >/tmp/read.out 2>&1
 	cmp "$LAB_EXPORT/never-$1" "$LAB_PROXY/never-$1" >>/tmp/read.out 2>&1
 	echo $? >/tmp/read.rc ) & disown
@@ -171,14 +176,14 @@ waits() {	# KIND RESTART
 		lab_poll 180 grep -qx 0 /tmp/write.rc || cat /tmp/write.out
 	same "$name: what was read" /tmp/want.sums /tmp/read.out
 	check "$name: what was written" \
-		grep -qx 'written while offline' "$LAB_EXPORT/written-$1"
+		grep -qx 'written while offline' "$LAB_EXPORT/made-$1/written"
 }
 
 for kind in "${kinds[@]}"; do
 	make_tree "$kind"
 	for value in "${values[@]}"; do
 		if [ "$value" = serve ]; then
-			rm -f "$LAB_EXPORT/written-$kind"
+			rm -f "$LAB_EXPORT/made-$kind/written"
 			serve "$kind"
 		else
 			waits "$kind" run

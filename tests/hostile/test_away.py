@@ -122,28 +122,50 @@ class NewFile(ChangeCase):
         for fh in listed, other:
             self.enter(fh)
         self.assertEqual(self.names(listed), {"old"})
-        self.client.timeout = 60
-        self.up.down()
-        daemon.poll(lambda: self.ff.control("status")["offline_active"],
-                    "it is away", 30)
+        self.away()
         self.assertEqual(self.lookup("new", listed), rpc.NOENT)
         self.assertEqual(self.lookup("new", other), rpc.IO)
         create = rpc.CREATE, rpc.create_args("new", listed)
         self.client.send(*create)
         self.bystander_is_told(other)
         self.up.up()
-        self.assertEqual(self.answer_to(create), 0)
+        self.assertEqual(rpc.status(self.reply_to(*create)), 0)
         self.assertIsNotNone(self.up.node("listed/new"))
 
-    def answer_to(self, call):
+    def test_default_acl(self):
+        """Linux asks for a directory's before it makes something there; who
+        lists it asks for the other one, too."""
+        self.up.make("other", rpc.DIR, age=HOUR)
+        self.enter()
+        other = self.lookup("other")
+        self.enter(other)
+        self.away()
+        default = 1, rpc.opaque(other) + rpc.u32(0xc)
+        self.client.send(*default, prog=rpc.ACL)
+        with self.ff.connect() as c:
+            self.assertEqual(c.nfs(1, rpc.opaque(other) + rpc.u32(0xf),
+                                   prog=rpc.ACL)[0], rpc.IO)
+        self.bystander_is_told(other)
+        self.up.up()
+        # The server of this test has no ACLs.
+        self.assertRpcError(self.reply_to(*default, prog=rpc.ACL),
+                            rpc.PROC_UNAVAIL)
+
+    def away(self):
+        self.client.timeout = 60
+        self.up.down()
+        daemon.poll(lambda: self.ff.control("status")["offline_active"],
+                    "it is away", 30)
+
+    def reply_to(self, *call, **kw):
         """A client whose change waited for two seconds is asked again, by the
         end of its connection."""
         try:
-            return rpc.status(self.client.recv())
+            return self.client.recv()
         except rpc.Closed:
             with self.ff.connect() as c:
                 c.timeout = 60
-                return c.nfs(*call)[0]
+                return c.call(*call, **kw)
 
     def bystander_is_told(self, fh):
         """Meanwhile the CREATE waits, and nobody else does."""
