@@ -247,7 +247,7 @@ static void reach_nfs(const struct probe_target *t, struct probe_facts *f)
 		      : f->nfs4.port ? f->nfs4.port
 				     : NFS_PORT;
 	a = probe_open_nfs(f, &f->nfs_err);
-	/* The facts may still be those of an address that was tried before. */
+	/* An attempt at a former address may have set these two facts. */
 	f->connected = a != NULL;
 	f->low_port = a && ask_source_port(a) < IPPORT_RESERVED;
 	if (!a)

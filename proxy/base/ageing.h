@@ -35,7 +35,7 @@ static inline void ageing_init(struct ageing *a)
 	*a = (struct ageing){.due_us = UINT64_MAX};
 }
 
-/* Whether a place of the `places` is to be looked at now. */
+/* Whether the caller has to look at one more of the table's `places` now. */
 static inline bool ageing_is_due(
     struct ageing *a, uint32_t places, uint64_t now_us)
 {
@@ -56,7 +56,7 @@ static inline uint32_t ageing_next(struct ageing *a)
 	return a->at++;
 }
 
-/* Something in the table will be too old at `us`. */
+/* Says that something in the table will be too old at `us`. */
 static inline void ageing_expect(struct ageing *a, uint64_t us)
 {
 	if (us < a->due_us)

@@ -24,7 +24,7 @@ enum {
 	CHUNK_GRAINS = 1 << CHUNK_SHIFT,
 	CHUNK_BYTES = CHUNK_GRAINS * GRAIN,
 	CHUNK_PAGES = CHUNK_GRAINS / PAGE_GRAINS,
-	/* A chunk begins with so many grains that hold its number. */
+	/* The number of a chunk stands in these grains at its beginning. */
 	NUMBER_GRAINS = 1,
 	/* The very first page stays unused: 0 is no item, and no page. */
 	FIRST_PAGE = 1,

@@ -58,10 +58,11 @@ static bool precedes_create(const struct svc_rqst *rqst)
 }
 
 /*
- * Changes wait for the server while it is away, and so does COMMIT: a client
- * that is told that COMMIT failed drops what it has written, instead of writing
- * it again as it does after a server's restart (RFC 1813 section 3.3.21). All
- * other calls would hang their users.
+ * Changes wait for the server while it is away, and so does the question that
+ * precedes a create. COMMIT waits, too: a client that is told that COMMIT
+ * failed drops what it has written, instead of writing it again as it does
+ * after a server's restart (RFC 1813 section 3.3.21). All other calls would
+ * hang their users.
  */
 bool svc_is_patient(const struct svc_rqst *rqst)
 {

@@ -80,7 +80,7 @@ struct svc {
 	/* The age of the oldest confirmation that an answer rested on while
 	 * offline, in microseconds; 0: none did. */
 	uint64_t served_age_us;
-	struct svc_waited *waited; /* NULL: no WRITE had to come again */
+	struct svc_waited *waited; /* NULL until a WRITE waits at a client */
 	struct log_limit bad_call;
 	struct log_limit bad_reply;
 	struct log_limit refused;

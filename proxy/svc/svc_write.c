@@ -30,13 +30,14 @@
 
 enum { WAITED = 1024 };
 
-/* The daemon forgets a WRITE that its client has not sent again for so long. */
+/* The daemon forgets a WRITE if its client does not send it again within this
+ * time. */
 #define WAITED_US UINT64_C(600000000)
 
 /* WRITEs that wait at their clients, by the hash of their arguments. Two may
  * need the same place: then the former one counts as new when it comes. */
 struct svc_waited {
-	uint64_t until_us; /* by then all of them are forgotten */
+	uint64_t until_us; /* the daemon has forgotten all of them by then */
 	struct waited {
 		uint64_t hash;
 		uint64_t since_us; /* when it first came */

@@ -99,7 +99,7 @@ void upstream_kick(struct upstream *up, bool woke);
 /* The way in which a call went out, as far as it takes to repeat the call after
  * a restart. */
 struct upstream_sent {
-	uint32_t xid;    /* never 0, which means that it was not sent */
+	uint32_t xid;    /* of a call that was sent, never 0 */
 	uint32_t source; /* dial_source(); 0: it cannot be used again */
 	uint16_t conn;
 	uint64_t at_us;    /* when it was sent this time */

@@ -27,7 +27,7 @@ struct notes {
 	struct note at[NOTES]; /* a ring */
 	uint16_t heads[NOTES]; /* index + 1 */
 	uint32_t in;
-	struct ageing ageing; /* of those that are NOTE_READY */
+	struct ageing ageing; /* when notes that are NOTE_READY are judged */
 };
 
 struct notes *notes_new(struct ground *g)

@@ -59,7 +59,7 @@ struct kinds {
 	struct kinds_odds sizes[SIZES];
 	struct cell cells[CELLS];
 	struct reading readings[READINGS];
-	struct ageing ageing; /* of those that are not over */
+	struct ageing ageing; /* when readings that go on are judged */
 };
 
 /* How usual it is that a file is read on, and how much of it then. Programs,

@@ -1,17 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Everything in a table is judged when it is too old, and nobody looks at it
  * while nothing is. */
+#include "unittest.h"
 #include "base/ageing.h"
-
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
 
 enum { PLACES = 8, AT_ONCE = 3 };
 
-/* 0: the place is empty, or its thing was judged. */
+/* A place holds the time at which its thing is too old, until that is judged;
+ * an empty place holds 0. */
 struct table {
 	struct ageing ageing;
 	uint64_t old_us[PLACES];
@@ -48,11 +44,10 @@ static void turns(struct table *t, uint64_t now_us)
 		turn(t, now_us);
 }
 
-static void test_nothing_is_looked_at_in_vain(void **state)
+TEST(test_nothing_is_looked_at_in_vain)
 {
 	struct table t = {.looks = 0};
 
-	(void)state;
 	ageing_init(&t.ageing);
 	turns(&t, 1000);
 	assert_int_equal(t.looks, 0);
@@ -66,11 +61,10 @@ static void test_nothing_is_looked_at_in_vain(void **state)
 	assert_int_equal(t.looks, PLACES);
 }
 
-static void test_what_is_put_behind_a_round_waits_for_the_next(void **state)
+TEST(test_what_is_put_behind_a_round_waits_for_the_next)
 {
 	struct table t = {.looks = 0};
 
-	(void)state;
 	ageing_init(&t.ageing);
 	put(&t, 7, 100);
 	turn(&t, 100);
@@ -88,11 +82,10 @@ static void test_what_is_put_behind_a_round_waits_for_the_next(void **state)
 	assert_int_equal(t.judged, 4);
 }
 
-static void test_who_becomes_young_again_is_judged_later(void **state)
+TEST(test_who_becomes_young_again_is_judged_later)
 {
 	struct table t = {.looks = 0};
 
-	(void)state;
 	ageing_init(&t.ageing);
 	put(&t, 3, 100);
 	put(&t, 4, 300);
@@ -104,16 +97,4 @@ static void test_who_becomes_young_again_is_judged_later(void **state)
 	turns(&t, 300);
 	assert_int_equal(t.judged, 2);
 	assert_int_equal(t.looks, 3 * PLACES);
-}
-
-int main(void)
-{
-	const struct CMUnitTest tests[] = {
-	    cmocka_unit_test(test_nothing_is_looked_at_in_vain),
-	    cmocka_unit_test(
-		test_what_is_put_behind_a_round_waits_for_the_next),
-	    cmocka_unit_test(test_who_becomes_young_again_is_judged_later),
-	};
-
-	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -16,7 +16,7 @@ enum { GIVEN_UP_MAX = 32, PLAYER_CALLS = 2 };
 struct play_look {
 	uint64_t key; /* 0: it does not look at such a change */
 	uint64_t ns;  /* when the server got it; see play_take_look() */
-	/* When the daemon had the answer, if this look confirms a file. */
+	/* When the daemon had the answer; set only if the look `confirms`. */
 	uint64_t over_ns;
 	bool confirms;
 };
