@@ -92,20 +92,32 @@ static struct grant *get(
 	return g;
 }
 
-void accesscache_set_access(struct accesscache *xc, struct node *node,
+/* Whether something may be removed may go by more than the state of the object.
+ */
+static bool same_answer(const struct grant *g, uint32_t asked, uint32_t given)
+{
+	return ((g->given ^ given) & g->known & asked &
+		   ~(uint32_t)ACCESS3_DELETE) == 0;
+}
+
+bool accesscache_set_access(struct accesscache *xc, struct node *node,
     uint32_t cred, uint32_t asked, uint32_t given, uint64_t sent_us)
 {
 	struct grant *g = get(xc, node, cred);
+	bool same;
 
 	if (!g)
-		return;
+		return true;
 	if (sent_us >= g->any_us)
 		g->any_us = TIME48(sent_us);
 	if (sent_us < g->access_us)
-		return;
+		return true;
+	same = same_answer(g, asked, given);
 	g->access_us = TIME48(sent_us);
-	g->known = (uint8_t)(asked & 0xff);
-	g->given = (uint8_t)(given & asked);
+	g->access_firm = attrcache_firm(xc->ac, node, sent_us);
+	g->known = asked & ACCESS_ALL;
+	g->given = given & asked & ACCESS_ALL;
+	return same;
 }
 
 void accesscache_set_answered(struct accesscache *xc, struct node *node,
@@ -117,8 +129,10 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
 		return;
 	if (sent_us > g->any_us)
 		g->any_us = TIME48(sent_us);
-	if (own && sent_us > g->own_us)
+	if (own && sent_us > g->own_us) {
 		g->own_us = TIME48(sent_us);
+		g->own_firm = attrcache_firm(xc->ac, node, sent_us);
+	}
 }
 
 void accesscache_refused(
@@ -161,11 +175,15 @@ void accesscache_load(
 
 	if (!g)
 		return;
-	g->access_us = saved->access_us;
-	g->known = saved->known;
-	g->given = saved->given;
-	g->any_us = saved->any_us;
-	g->own_us = saved->own_us;
+	*g = (struct grant){.next = g->next,
+	    .cred = g->cred,
+	    .access_us = saved->access_us,
+	    .known = saved->known,
+	    .given = saved->given,
+	    .any_us = saved->any_us,
+	    .access_firm = saved->access_firm,
+	    .own_firm = saved->own_firm,
+	    .own_us = saved->own_us};
 }
 
 void accesscache_drop(struct accesscache *xc, struct node *node)

@@ -16,7 +16,8 @@ struct accesscache;
 enum { ACCESS_ALL = 0x3f };
 
 /* The rights that one credential was granted for one node. Times are those at
- * which calls were sent; 0: never. */
+ * which calls were sent; 0: never. A right is firm if whatever could take it
+ * away later would show at the object, as for names (attrcache_firm()). */
 struct grant {
 	slab_ref next;
 	uint32_t cred;
@@ -27,6 +28,8 @@ struct grant {
 	uint64_t given : 8;
 	/* The same of any call about the handle that succeeded. */
 	uint64_t any_us : 48;
+	uint64_t access_firm : 1;
+	uint64_t own_firm : 1;
 	/* The same of a READ of the file, or a LOOKUP in the directory. */
 	uint64_t own_us : 48;
 };
@@ -55,8 +58,9 @@ const struct grant *accesscache_find(
     const struct accesscache *xc, const struct node *node, uint32_t cred);
 /* Notes that ACCESS was answered: of the bits `asked`, the server gave `given`.
  * An answer to a call that was sent earlier than the one that is known does not
- * count. Without memory nothing is noted, here and below. */
-void accesscache_set_access(struct accesscache *xc, struct node *node,
+ * count. Returns false where it contradicts that one. Without memory nothing is
+ * noted, here and below. */
+bool accesscache_set_access(struct accesscache *xc, struct node *node,
     uint32_t cred, uint32_t asked, uint32_t given, uint64_t sent_us);
 /* Notes that a call succeeded; `own` where it was a READ or LOOKUP. */
 void accesscache_set_answered(struct accesscache *xc, struct node *node,

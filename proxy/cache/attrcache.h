@@ -137,6 +137,9 @@ struct fsys {
 	uint64_t case_known : 1;
 	uint64_t case_sensitive : 1;
 	uint64_t unlisted : 1; /* a name was found that a listing lacked */
+	/* A listing had an entry with an older ctime than the server had told
+	 * before: listings confirm nothing. */
+	uint64_t lists_old : 1;
 	/* The server's clock was set back, so its ctimes do not tell how far
 	 * that clock has come. What was bound before this was found out counts
 	 * no more. */

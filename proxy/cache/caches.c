@@ -273,6 +273,18 @@ uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
 	return credtab_get(c->creds, &key);
 }
 
+void caches_end_rights(struct caches *c, uint32_t cred, uint64_t now_us)
+{
+	if (credtab_renumber(c->creds, cred, now_us))
+		metrics_add(c->metrics, METRICS_RIGHTS_ENDED, 1);
+}
+
+void caches_end_rights_uid(struct caches *c, uint32_t uid)
+{
+	credtab_renumber_uid(c->creds, uid);
+	metrics_add(c->metrics, METRICS_RIGHTS_ENDED, 1);
+}
+
 uint32_t user_cred(struct caches *c, const struct user *user,
     struct rpc_cred *cred, char body[RPC_AUTH_BODY_MAX])
 {

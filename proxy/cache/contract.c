@@ -63,12 +63,23 @@ bool contract_absent(const struct contract *c, uint64_t sent_us)
 	return sent_us != 0 && sent_us >= oldest(c, us);
 }
 
-bool contract_granted(const struct contract *c, uint64_t sent_us)
+static bool right(
+    const struct contract *c, uint64_t sent_us, uint64_t timeout_us)
 {
 	if (c->mode == CONFIG_CONSISTENCY_FROZEN || c->offline)
 		return sent_us != 0 &&
 		       sent_us + c->grant_timeout_us >= c->now_us;
-	return sent_us != 0 && sent_us >= oldest(c, c->attr_timeout_us);
+	return sent_us != 0 && sent_us >= oldest(c, timeout_us);
+}
+
+bool contract_right(const struct contract *c, uint64_t sent_us)
+{
+	return right(c, sent_us, c->attr_timeout_us);
+}
+
+bool contract_right_kept(const struct contract *c, uint64_t sent_us)
+{
+	return right(c, sent_us, c->grant_timeout_us);
 }
 
 /* ---- ahead of clients -------------------------------------------------- */
@@ -130,11 +141,15 @@ bool contract_lasts(
 	    age_us < c->attr_timeout_us ? age_us : c->attr_timeout_us);
 }
 
-bool contract_right_lasts(const struct contract *c, uint64_t sent_us)
+bool contract_right_lasts(const struct contract *c, uint64_t sent_us, bool kept)
 {
-	return lasts(c, sent_us,
-	    c->mode == CONFIG_CONSISTENCY_FROZEN ? c->grant_timeout_us
-						 : c->attr_timeout_us);
+	uint64_t timeout_us = c->attr_timeout_us;
+
+	/* In bounded mode grant_timeout may be the shorter one. */
+	if (c->mode == CONFIG_CONSISTENCY_FROZEN ||
+	    (kept && c->grant_timeout_us > timeout_us))
+		timeout_us = c->grant_timeout_us;
+	return lasts(c, sent_us, timeout_us);
 }
 
 uint64_t contract_held_us(

@@ -7,9 +7,8 @@
  * that was sent. `strict` wants one that was sent after the request came in,
  * `bounded` one that is at most attr_timeout old, `frozen` any of this daemon
  * or of one before it that ended in good order. Without a
- * link to the server, `offline = serve` takes any, too. Rights count for
- * attr_timeout in bounded mode, and for grant_timeout in frozen mode and
- * offline, where attributes have no bound of time.
+ * link to the server, `offline = serve` takes any, too. Rights have times of
+ * their own: contract_right(), contract_right_kept().
  */
 #ifndef FOREFETCH_CONTRACT_H
 #define FOREFETCH_CONTRACT_H
@@ -67,8 +66,15 @@ void contract_set_still(struct contract *c, uint64_t still_us);
 bool contract_fresh(const struct contract *c, uint64_t sent_us);
 /* The same for an absence that such a call found. */
 bool contract_absent(const struct contract *c, uint64_t sent_us);
-/* The same for a right that such a call was granted. */
-bool contract_granted(const struct contract *c, uint64_t sent_us);
+/* The same for what such a call says of somebody's rights: attr_timeout in
+ * bounded mode; grant_timeout in frozen mode and offline, where attributes have
+ * no bound of time. */
+bool contract_right(const struct contract *c, uint64_t sent_us);
+/* The same for a right that it gave, where the object's attributes are fresh:
+ * they show that nobody changed its mode, owner or ACL since, so it counts for
+ * grant_timeout in bounded mode, too. A right that it denied may come without
+ * such a sign, as when a user joins a group: contract_right(). */
+bool contract_right_kept(const struct contract *c, uint64_t sent_us);
 
 /*
  * Ahead of clients: how long what is confirmed now is of use to one that comes
@@ -108,8 +114,10 @@ uint64_t contract_lasts_since_us(
  * over and over. */
 bool contract_lasts(
     const struct contract *c, uint64_t sent_us, uint64_t least_us);
-/* The same for a right that the server gave. */
-bool contract_right_lasts(const struct contract *c, uint64_t sent_us);
+/* The same for a right that the server gave; `kept`: by contract_right_kept().
+ */
+bool contract_right_lasts(
+    const struct contract *c, uint64_t sent_us, bool kept);
 
 /* How a name, an absence, a listing, an answer or data hangs on a node: for
  * which generation it counts, whether any later change of the node would show

@@ -14,11 +14,19 @@
 
 enum { SLOTS = CREDTAB_MAX * 2 }; /* a power of two */
 
+/* Between two numbers of a credential. */
+#define REST_US     UINT64_C(60000000)
+#define REST_MAX_US UINT64_C(3600000000)
+
 struct cred {
 	struct cred_key key;
 	uint32_t id;
 	uint32_t next; /* index + 1 of the next of equal hash */
 	uint64_t used; /* when it was last asked for, by `calls` */
+	/* When credtab_renumber() may do so again, and how long after that it
+	 * then rests. */
+	uint64_t rested_us;
+	uint64_t rest_us;
 };
 
 struct credtab {
@@ -140,6 +148,41 @@ uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
 	    .key = *key, .id = ++ct->last_id, .next = *slot, .used = ct->calls};
 	*slot = index + 1;
 	return c->id;
+}
+
+/* Without numbers that are left the credential gets 0, for which nothing is
+ * kept. */
+static void renumber(struct credtab *ct, struct cred *c)
+{
+	c->id = ct->last_id < UINT32_MAX ? ++ct->last_id : 0;
+}
+
+bool credtab_renumber(struct credtab *ct, uint32_t id, uint64_t now_us)
+{
+	struct cred *c = NULL;
+
+	for (uint32_t i = 0; id != 0 && i < ct->n; i++)
+		if (ct->creds[i].id == id)
+			c = &ct->creds[i];
+	if (!c || now_us < c->rested_us)
+		return false;
+	/* It was quiet for long. */
+	if (now_us - c->rested_us > REST_MAX_US)
+		c->rest_us = 0;
+	c->rest_us = c->rest_us == 0                ? REST_US
+		     : c->rest_us * 2 < REST_MAX_US ? c->rest_us * 2
+						    : REST_MAX_US;
+	c->rested_us = now_us + c->rest_us;
+	renumber(ct, c);
+	return true;
+}
+
+void credtab_renumber_uid(struct credtab *ct, uint32_t uid)
+{
+	for (uint32_t i = 0; i < ct->n; i++)
+		if (ct->creds[i].key.flavor == AUTH_SYS &&
+		    ct->creds[i].key.uid == uid)
+			renumber(ct, &ct->creds[i]);
 }
 
 bool credtab_at(

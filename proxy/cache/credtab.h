@@ -40,6 +40,15 @@ void cred_key_make(
  * one. 0 without memory.
  */
 uint32_t credtab_get(struct credtab *ct, const struct cred_key *key);
+/*
+ * Gives the credential of number `id` another number: whatever was kept for it
+ * is found no more. Returns false where `id` is none, or was given up, or had
+ * another one just before: a minute at first, then twice as long each time, up
+ * to an hour.
+ */
+bool credtab_renumber(struct credtab *ct, uint32_t id, uint64_t now_us);
+/* The same for all AUTH_SYS credentials of a user, at any time. */
+void credtab_renumber_uid(struct credtab *ct, uint32_t uid);
 /* Gives all credentials that are known, from `i` = 0 on; false behind the last
  * one. */
 bool credtab_at(

@@ -70,14 +70,40 @@ uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us)
 							    : k.contract.age_us;
 }
 
-bool known_lasts(const struct known *k, uint64_t trip_us, bool rights)
+/* Whether ACCESS denied some of these bits that a user may get without a sign
+ * at the object. What may be executed or removed goes with the others. Servers
+ * give LOOKUP in directories only. */
+static bool denied(const struct known *k, uint32_t bits)
+{
+	bits &= ACCESS3_READ | ACCESS3_LOOKUP | ACCESS3_MODIFY | ACCESS3_EXTEND;
+	if (k->sent_us != 0 &&
+	    attrcache_type(k->caches->attr, k->node) != NF3DIR)
+		bits &= ~(uint32_t)ACCESS3_LOOKUP;
+	return (bits & ~(uint32_t)k->grant->given) != 0;
+}
+
+/* Whether attributes that are fresh show that a right still stands. After a
+ * change of our own they do not: another one may have met the same tick of the
+ * server's clock. */
+static bool may_keep(const struct known *k, uint64_t sent_us, bool firm)
+{
+	return firm && attrcache_may_fill(k->caches->attr, k->node, sent_us);
+}
+
+bool known_rights_last(const struct known *k)
 {
 	const struct grant *g = k->grant;
 
-	if (!contract_lasts(&k->contract, k->sent_us, 2 * trip_us))
-		return false;
-	return !rights || (g && g->known == ACCESS_ALL &&
-			      contract_right_lasts(&k->contract, g->access_us));
+	return g && g->known == ACCESS_ALL &&
+	       contract_right_lasts(&k->contract, g->access_us,
+		   !denied(k, ACCESS_ALL) &&
+		       may_keep(k, g->access_us, g->access_firm));
+}
+
+bool known_lasts(const struct known *k, uint64_t trip_us, bool rights)
+{
+	return contract_lasts(&k->contract, k->sent_us, 2 * trip_us) &&
+	       (!rights || known_rights_last(k));
 }
 
 bool known_find(struct known *k, const struct asker *who, const nfs3_fh *fh)
@@ -95,22 +121,40 @@ bool known_fresh(const struct known *k)
 	return contract_fresh(&k->contract, k->sent_us);
 }
 
+bool known_right(const struct known *k, uint64_t sent_us, bool firm)
+{
+	if (contract_right(&k->contract, sent_us))
+		return true;
+	return may_keep(k, sent_us, firm) && known_fresh(k) &&
+	       contract_right_kept(&k->contract, sent_us);
+}
+
 bool known_granted(const struct known *k, uint32_t bits)
 {
 	const struct grant *g = k->grant;
 
 	return g && (g->known & bits) == bits && (g->given & bits) == bits &&
-	       contract_granted(&k->contract, g->access_us);
+	       known_right(k, g->access_us, g->access_firm);
+}
+
+bool known_access(const struct known *k, uint32_t bits)
+{
+	const struct grant *g = k->grant;
+
+	if (!g || (g->known & bits) != bits)
+		return false;
+	return denied(k, bits) ? contract_right(&k->contract, g->access_us)
+			       : known_right(k, g->access_us, g->access_firm);
 }
 
 bool known_own(const struct known *k)
 {
-	return k->grant && contract_granted(&k->contract, k->grant->own_us);
+	return k->grant && known_right(k, k->grant->own_us, k->grant->own_firm);
 }
 
 bool known_answered(const struct known *k)
 {
-	return k->grant && contract_granted(&k->contract, k->grant->any_us);
+	return k->grant && known_right(k, k->grant->any_us, true);
 }
 
 bool known_search(const struct known *k)

@@ -69,10 +69,18 @@ uint64_t known_age_us(struct caches *c, struct node *node, uint64_t now_us);
  * use to a client that comes a little later: contract_lasts(). A confirmation
  * lasts for two round trips at least. */
 bool known_lasts(const struct known *k, uint64_t trip_us, bool rights);
+/* The same of the rights alone. */
+bool known_rights_last(const struct known *k);
 /* Whether an answer may rest on the attributes. */
 bool known_fresh(const struct known *k);
+/* Whether a right may be used that a call sent at `sent_us` was given; `firm`:
+ * any later change that takes it away would show at the object. */
+bool known_right(const struct known *k, uint64_t sent_us, bool firm);
 /* Whether ACCESS granted the asker all these bits (ACCESS3_READ …). */
 bool known_granted(const struct known *k, uint32_t bits);
+/* Whether the server's answer about these bits may be told to the asker,
+ * whether it granted them or not. */
+bool known_access(const struct known *k, uint32_t bits);
 /* Whether a READ or LOOKUP of the asker's own was answered, which shows the
  * right to do it again. */
 bool known_own(const struct known *k);

@@ -41,11 +41,6 @@ bool learn_version(
 	return true;
 }
 
-bool learn_rights_differ(const fattr3 *x, const fattr3 *y)
-{
-	return x->mode != y->mode || x->uid != y->uid || x->gid != y->gid;
-}
-
 /* Moves what PATHCONF said about case from the node to its file system, as soon
  * as that is known. A mount asks PATHCONF first of all, and knfsd's reply to it
  * has no attributes. */
@@ -82,10 +77,19 @@ static bool apply_attr(
 		return false;
 	case ATTR_SAME:
 		metrics_add(l->caches->metrics, METRICS_CONFIRMED, 1);
+		/* The mode was changed within the tick in which the version
+		 * that is known was made. */
+		if (had && learn_rights_differ(&was, a))
+			accesscache_changed(l->caches->access, node);
 		return true;
 	case ATTR_CHANGED:
 		metrics_add(l->caches->metrics, METRICS_CONTRADICTED, 1);
 		/* Who may do what may have changed, too. */
+		accesscache_changed(l->caches->access, node);
+		return true;
+	case ATTR_NEW:
+		/* Rights from when nothing else was known of the object are of
+		 * no version. */
 		accesscache_changed(l->caches->access, node);
 		return true;
 	case ATTR_MOVED:
@@ -124,8 +128,7 @@ static struct node *get_node(const struct learn *l, const nfs3_fh *fh)
 						      : attrcache_get(ac, fh);
 }
 
-/* The node of a handle that a successful reply was about. */
-static struct node *learn_node(
+struct node *learn_node(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr)
 {
 	struct node *node = get_node(l, fh);
@@ -135,17 +138,6 @@ static struct node *learn_node(
 	if (attr && attr->attributes_follow)
 		(void)apply(l, node, &attr->post_op_attr_u.attributes);
 	return node;
-}
-
-void learn_answered(const struct learn *l, struct node *node, bool own)
-{
-	/* Our own change may have taken the right away since the call was
-	 * sent. */
-	own = own && node &&
-	      attrcache_may_fill(l->caches->attr, node, l->sent_us);
-	if (node && l->cred)
-		accesscache_set_answered(
-		    l->caches->access, node, l->cred, own, l->sent_us);
 }
 
 /* A reply that is otherwise of no use, such as an error, may have attributes.
@@ -176,11 +168,7 @@ static bool may_fill(const struct learn *l, const struct node *node)
 	return attrcache_may_fill(l->caches->attr, node, l->sent_us);
 }
 
-/* Whether the reply is of the version that is known. It is not where the
- * attributes in it are others: the call was sent before that version was first
- * seen, or before a change of our own, and names, rights and answers of then
- * are not bound to it. */
-static bool is_of_version(
+bool learn_is_of_version(
     const struct learn *l, const struct node *node, const post_op_attr *attr)
 {
 	return !attr->attributes_follow ||
@@ -219,9 +207,9 @@ static void learn_absent(const struct learn *l)
 
 	if (!dir)
 		return;
-	if (is_of_version(l, dir, attr))
+	if (learn_is_of_version(l, dir, attr))
 		bind_name(l, dir, &l->args->dirop.name, NULL);
-	learn_answered(l, dir, is_of_version(l, dir, attr));
+	learn_answered(l, dir, learn_is_of_version(l, dir, attr));
 }
 
 /* A name was found. If the directory's own listing, which is firm and of the
@@ -261,25 +249,13 @@ static void learn_lookup(const struct learn *l)
 
 	if (!dir || !child)
 		return;
-	bound = is_of_version(l, dir, &r->dir_attributes);
+	bound = learn_is_of_version(l, dir, &r->dir_attributes);
 	if (bound && r->dir_attributes.attributes_follow)
 		learn_unlisted(l, dir, &l->args->dirop.name);
 	if (bound)
 		bind_name(l, dir, &l->args->dirop.name, child);
 	learn_answered(l, dir, bound);
 	learn_answered(l, child, false);
-}
-
-static void learn_access(const struct learn *l)
-{
-	const ACCESS3resok *r = &l->res->access.ACCESS3res_u.resok;
-	struct node *node =
-	    learn_node(l, &l->args->access.object, &r->obj_attributes);
-
-	if (node && l->cred && may_fill(l, node) &&
-	    is_of_version(l, node, &r->obj_attributes))
-		accesscache_set_access(l->caches->access, node, l->cred,
-		    l->args->access.access | ACCESS_ALL, r->access, l->sent_us);
 }
 
 /* Keeps an answer whole. `attr` are the attributes in it, which may be NULL;
@@ -293,7 +269,7 @@ static void learn_answer(const struct learn *l, const nfs3_fh *fh,
 	if (!node)
 		return;
 	learn_answered(l, node, false);
-	if (!may_fill(l, node) || (attr && !is_of_version(l, node, attr)))
+	if (!may_fill(l, node) || (attr && !learn_is_of_version(l, node, attr)))
 		return;
 	/* A node without an ext has the generation 0. It must have one first,
 	 * so that its next generation differs from the one in the binding. */
@@ -354,9 +330,40 @@ static void learn_read(const struct learn *l)
 		return;
 	kept = attr->attributes_follow &&
 	       apply(l, node, &attr->post_op_attr_u.attributes);
-	learn_answered(l, node, is_of_version(l, node, attr));
+	learn_answered(l, node, learn_is_of_version(l, node, attr));
 	if (kept && l->caches->data && r->data.len > 0)
 		add_data(l, node);
+}
+
+static bool is_older(const fattr3 *a, const struct node *node)
+{
+	return a->ctime.seconds < node->ctime.seconds ||
+	       (a->ctime.seconds == node->ctime.seconds &&
+		   a->ctime.nseconds < node->ctime.nseconds);
+}
+
+/*
+ * Whether the attributes of an entry are as good as those of a GETATTR. Some
+ * servers keep listings apart, as GlusterFS does with its readdir-ahead, and
+ * list what they have told otherwise before. Once an entry shows that, no entry
+ * of its file system confirms anything; what differs from them is asked for.
+ */
+static bool entry_counts(
+    const struct learn *l, const nfs3_fh *fh, const fattr3 *a)
+{
+	struct attrcache *ac = l->caches->attr;
+	struct node *node = attrcache_find(ac, fh);
+	struct fsys *fs = attrcache_find_fsys(ac, a->fsid);
+
+	if (!fs)
+		return true;
+	if (node && (node->flags & NODE_ATTRS) && !fs->clock_back &&
+	    l->sent_us >= node->seen_us && node->fileid == a->fileid &&
+	    is_older(a, node))
+		fs->lists_old = true;
+	if (fs->lists_old && node && !attrcache_is_version(ac, node, a))
+		node->sent_us = 0;
+	return !fs->lists_old;
 }
 
 /* Learns an entry of a READDIRPLUS. `dir` is NULL where the listing is not
@@ -366,12 +373,15 @@ static void learn_read(const struct learn *l)
 static void learn_entry(
     const struct learn *l, struct node *dir, const struct nfs3_dirent *e)
 {
+	const nfs3_fh *fh = &e->handle.post_op_fh3_u.handle;
+	const fattr3 *a = &e->attributes.post_op_attr_u.attributes;
 	struct node *child;
 
 	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
 	    e->name.len == 0)
 		return;
-	child = learn_node(l, &e->handle.post_op_fh3_u.handle, &e->attributes);
+	child =
+	    learn_node(l, fh, entry_counts(l, fh, a) ? &e->attributes : NULL);
 	if (!child)
 		return;
 	if (dir)
@@ -490,12 +500,11 @@ static void learn_error(const struct learn *l)
 	}
 	learn_attr(
 	    l, &l->args->object, &l->res->fsinfo.FSINFO3res_u.obj_attributes);
-	if (l->res->status != NFS3ERR_ACCES || !l->cred ||
-	    (proc != NFSPROC3_LOOKUP && proc != NFSPROC3_READ))
+	if (l->res->status != NFS3ERR_ACCES || !l->cred)
 		return;
 	node = attrcache_find(l->caches->attr, &l->args->object);
 	if (node)
-		accesscache_refused(l->caches->access, node, l->cred);
+		learn_refused(l, node);
 }
 
 static void learn_nfs3(const struct learn *l)

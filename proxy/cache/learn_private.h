@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Private to learn*.c, which share the ways in which one reply, `l`, changes
- * the caches: learn.c has replies to calls that change nothing, learn_change.c
- * changes of our own, learn_failed.c those that failed or are in doubt,
- * learn_shared.c what other machines had. */
+ * the caches: learn.c has replies to calls that change nothing, learn_rights.c
+ * what they say of rights, learn_change.c changes of our own, learn_failed.c
+ * those that failed or are in doubt, learn_shared.c what other machines had. */
 #ifndef FOREFETCH_LEARN_PRIVATE_H
 #define FOREFETCH_LEARN_PRIVATE_H
 
@@ -16,9 +16,17 @@ struct node;
  * of no use; nothing where there are none. */
 void learn_attr(
     const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr);
-/* Notes that a call of the credential about the node succeeded; `own` where it
- * was a READ or LOOKUP. Nothing for NULL. */
-void learn_answered(const struct learn *l, struct node *node, bool own);
+/* Learns the attributes of the object that a successful reply was about
+ * (NULL: none came), and returns its node; NULL without memory, and where the
+ * server has called the handle stale since the call was sent. */
+struct node *learn_node(
+    const struct learn *l, const nfs3_fh *fh, const post_op_attr *attr);
+/* Whether the reply is of the version that is known. It is not where the
+ * attributes in it are others: the call was sent before that version was first
+ * seen, or before a change of our own, and names, rights and answers of then
+ * are not bound to it. */
+bool learn_is_of_version(
+    const struct learn *l, const struct node *node, const post_op_attr *attr);
 /* The version that is known of the node; false where none is. */
 bool learn_version(
     const struct learn *l, const struct node *node, struct data_version *v);
@@ -27,6 +35,15 @@ bool learn_version(
 void learn_data_moved(const struct learn *l, const struct node *node,
     const struct data_version *from);
 
+/* learn_rights.c */
+/* Notes that a call of the credential about the node succeeded; `own` where it
+ * was a READ or LOOKUP. Nothing for NULL. */
+void learn_answered(const struct learn *l, struct node *node, bool own);
+/* Learns a reply to ACCESS that gave rights, or denied them. */
+void learn_access(const struct learn *l);
+/* Notes that the server refused the credential what it asked about the node
+ * (NFS3ERR_ACCES). */
+void learn_refused(const struct learn *l, struct node *node);
 /* Whether mode or owner differ, and so who may do what. */
 bool learn_rights_differ(const fattr3 *x, const fattr3 *y);
 

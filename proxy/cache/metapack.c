@@ -57,10 +57,10 @@ static void pack_fsys(struct metapack *p)
 				   ->overrides[fs->export_plus_one - 1]
 				   .path;
 		metabuf_put_u64(p->out, fs->fsid);
-		metabuf_put_u8(
-		    p->out, (uint8_t)(fs->subseconds | fs->case_known << 1 |
-				      fs->case_sensitive << 2 |
-				      fs->unlisted << 3 | fs->clock_back << 4));
+		metabuf_put_u8(p->out,
+		    (uint8_t)(fs->subseconds | fs->case_known << 1 |
+			      fs->case_sensitive << 2 | fs->unlisted << 3 |
+			      fs->clock_back << 4 | fs->lists_old << 5));
 		metabuf_put_bytes(p->out, path, strlen(path));
 		metabuf_end(p->out, at);
 	}
@@ -81,6 +81,24 @@ static void pack_mounts(struct metapack *p)
 	}
 }
 
+/* Bits beside those of ACCESS. A release from before they were there takes them
+ * for rights that nobody asks for. */
+enum { GRANT_ACCESS_FIRM = 0x40, GRANT_OWN_FIRM = 0x80 };
+
+/* A right that was given before a change of our own is not firm after it. */
+static uint8_t pack_known(
+    const struct metapack *p, const struct node *node, const struct grant *g)
+{
+	const struct attrcache *ac = p->caches->attr;
+	unsigned known = g->known;
+
+	if (g->access_firm && attrcache_may_fill(ac, node, g->access_us))
+		known |= GRANT_ACCESS_FIRM;
+	if (g->own_firm && attrcache_may_fill(ac, node, g->own_us))
+		known |= GRANT_OWN_FIRM;
+	return (uint8_t)known;
+}
+
 /* Packs all grants of a node, with a number of 0 at the end. */
 static void pack_grants(struct metapack *p, const struct node *node)
 {
@@ -90,7 +108,7 @@ static void pack_grants(struct metapack *p, const struct node *node)
 		const struct grant *g = slab_ptr(p->caches->slab, ref);
 
 		metabuf_put_u32(p->out, g->cred);
-		metabuf_put_u8(p->out, (uint8_t)g->known);
+		metabuf_put_u8(p->out, pack_known(p, node, g));
 		metabuf_put_u8(p->out, (uint8_t)g->given);
 		put_time(p, g->access_us);
 		put_time(p, g->any_us);
@@ -355,6 +373,7 @@ static void load_fsys(struct metaload *ld, struct metaview *v)
 	fs->case_sensitive = (flags & 4) != 0;
 	fs->unlisted = (flags & 8) != 0;
 	fs->clock_back = (flags & 16) != 0;
+	fs->lists_old = (flags & 32) != 0;
 	text = len > 0 ? strndup(path, len) : NULL;
 	if (text)
 		(void)caches_set_export(ld->caches, text, fsid);
@@ -384,8 +403,12 @@ static void load_grants(
 
 	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
 		struct grant g = {.cred = map_cred(ld, saved)};
+		uint8_t known;
 
-		g.known = metaview_get_u8(v);
+		known = metaview_get_u8(v);
+		g.known = known & ACCESS_ALL;
+		g.access_firm = (known & GRANT_ACCESS_FIRM) != 0;
+		g.own_firm = (known & GRANT_OWN_FIRM) != 0;
 		g.given = metaview_get_u8(v);
 		g.access_us = TIME48(get_time(ld, v));
 		g.any_us = TIME48(get_time(ld, v));

@@ -35,6 +35,7 @@
 #include "control/control.h"
 #include "daemon/lastgood.h"
 #include "daemon/listens.h"
+#include "daemon/logins.h"
 #include "daemon/pending.h"
 #include "daemon/reclaim.h"
 #include "daemon/reload.h"
@@ -83,6 +84,7 @@ struct daemon {
 	struct web *web;
 	struct netwatch *netwatch;
 	struct netstate *netstate; /* NULL: never metered */
+	struct logins *logins;     /* NULL: nobody is seen to log in */
 	struct event *ev_signals[3];
 	struct event *ev_drain;
 	struct event *ev_alive; /* NULL: nobody watches */
@@ -317,6 +319,14 @@ static void on_metered(void *arg, bool metered)
 	servers_set_metered(d->servers, metered);
 }
 
+static void on_login(void *arg, uint32_t uid)
+{
+	struct daemon *d = arg;
+
+	for (size_t i = 0; i < servers_count(d->servers); i++)
+		server_end_rights(servers_at(d->servers, i), uid);
+}
+
 /* ---- making one ------------------------------------------------------- */
 
 static void on_config(void *ctx, const struct config *config)
@@ -487,8 +497,8 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 		   err, errlen);
 }
 
-/* Watches the machine's network, and whether it is metered. The daemon serves
- * even where that fails. */
+/* Watches the machine's network, whether it is metered, and who logs in. The
+ * daemon serves even where that fails. */
 static void watch_host(struct daemon *d)
 {
 	d->netwatch = netwatch_new(d->base, on_network, d);
@@ -499,6 +509,9 @@ static void watch_host(struct daemon *d)
 	if (!d->netstate)
 		log_debug(
 		    "daemon: NetworkManager is not asked: %s", strerror(errno));
+	d->logins = logins_new(d->base, on_login, d);
+	if (!d->logins)
+		log_debug("daemon: logind is not asked: %s", strerror(errno));
 }
 
 struct daemon *daemon_new(struct config *config,
@@ -559,6 +572,7 @@ void daemon_free(struct daemon *d)
 		return;
 	netwatch_free(d->netwatch);
 	netstate_free(d->netstate);
+	logins_free(d->logins);
 	web_free(d->web);
 	control_free(d->control);
 	reload_free(d->reload);

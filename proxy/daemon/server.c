@@ -174,6 +174,12 @@ void server_set_metered(struct server *s, bool metered)
 		server_use_metered(s);
 }
 
+void server_end_rights(struct server *s, uint32_t uid)
+{
+	if (cachehome_caches(s->home))
+		caches_end_rights_uid(cachehome_caches(s->home), uid);
+}
+
 void server_pause(struct server *s, uint64_t until_us)
 {
 	s->p.paused_until_us = until_us;

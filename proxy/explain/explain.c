@@ -101,7 +101,7 @@ static void tell_rights(const struct question *q, const struct known *k)
 	q->out->rights_known = g->known;
 	q->out->rights_given = g->given;
 	q->out->rights_age_us = age(q, g->access_us);
-	q->out->rights_fresh = contract_granted(&k->contract, g->access_us);
+	q->out->rights_fresh = known_access(k, g->known);
 }
 
 /* The listing that this credential was given, with attributes or without. */

@@ -37,9 +37,7 @@ enum cached_verdict cached_access(
 
 	answer_begin(a);
 	if (!known_find(&k, &call->who, &call->args->access.object) ||
-	    !k.grant || (k.grant->known & asked) != asked ||
-	    !contract_granted(&k.contract, k.grant->access_us) ||
-	    !known_fresh(&k))
+	    !known_access(&k, asked) || !known_fresh(&k))
 		return CACHED_MISS;
 	r->obj_attributes = known_attr(&k);
 	r->access = k.grant->given & asked;

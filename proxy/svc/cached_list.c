@@ -160,7 +160,7 @@ static enum cached_verdict page_make(
 static bool may_list(const struct known *dir, const struct binding *b)
 {
 	return known_granted(dir, ACCESS3_READ) ||
-	       contract_granted(&dir->contract, b->sent_us);
+	       known_right(dir, b->sent_us, b->firm);
 }
 
 /*

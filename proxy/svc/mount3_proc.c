@@ -32,7 +32,7 @@ static bool mnt_offline(struct svc_rqst *rqst)
 	known_node(&k, &who, NULL);
 	if (!mounttab_find(
 		who.caches->mounts, &rqst->args.mnt.dirpath, &key, &e) ||
-	    !contract_granted(&k.contract, e.sent_us) ||
+	    !contract_right(&k.contract, e.sent_us) ||
 	    !nfs_res_decode(rqst->proc, e.body.data, e.body.len, &res))
 		return false;
 	(void)rqst->row->edit(rqst, &res);

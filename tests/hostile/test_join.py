@@ -387,8 +387,9 @@ class Strict(Calls):
 
 class Trail(Slow):
     """The daemon asks ahead, in the fourth run, for what three runs did."""
-    # While the rate of the link is not known, a file comes in pieces.
-    settings = {"attr_timeout": "300ms", "link": "wired"}
+    # While the rate of the link is not known, a file comes in pieces. Each is
+    # confirmed by an ACCESS, since no right is kept.
+    settings = {"attr_timeout": "300ms", "grant_timeout": "0", "link": "wired"}
     names = (b"f0", b"f1", b"f2", b"f3", b"f4", b"f5")
 
     def setUp(self):

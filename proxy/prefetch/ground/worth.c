@@ -24,6 +24,10 @@ enum {
  * LAN, only what is likely is worth a guess. */
 #define GUESS_US 300
 
+/* One more call takes this machine and the server so long, both together, to
+ * send, to answer and to take in: measured with nfsload, and rounded. */
+#define CALL_US 100
+
 /* On a shorter route a scan for names, and the calls that follow from it, take
  * this machine longer than they spare: node's first run on a LAN of 0.2 ms took
  * as long without, and two thirds of the calls. */
@@ -183,6 +187,17 @@ bool worth_listing(const struct ground *g, double calls, uint64_t bytes)
 		return true;
 	return calls * rtt_us(g) >
 	       (double)bytes / rate_Bps(g) * 1e6 + 2 * backlog_us(g);
+}
+
+/* A call goes up as it comes down, and takes two ends as long as CALL_US. */
+bool worth_confirming_listed(
+    const struct ground *g, double calls, uint64_t bytes)
+{
+	double call =
+	    (double)linkest_wire_bytes(CONFIRM_BYTES) / rate_Bps(g) * 1e6 * 2 +
+	    CALL_US;
+
+	return calls * call > (double)bytes / rate_Bps(g) * 1e6;
 }
 
 bool worth_waiting(

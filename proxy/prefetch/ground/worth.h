@@ -38,6 +38,11 @@ bool worth_now(const struct ground *g, const struct worth_bid *bid);
  * bytes of these hardly count beside its own. */
 bool worth_listing(const struct ground *g, double calls, uint64_t bytes);
 
+/* Whether a listing of `bytes` confirms so many of its entries for less than a
+ * call for each, where nobody waits for these. */
+bool worth_confirming_listed(
+    const struct ground *g, double calls, uint64_t bytes);
+
 /* How much of a listing is asked for at once. */
 uint64_t worth_page_bytes(const struct ground *g);
 

@@ -56,9 +56,14 @@ unsigned dirs_missed(struct dirs *ds, uint64_t dir, uint64_t now_us)
 	return ++recent(ds, dir, now_us)->misses;
 }
 
+void dirs_want(struct dirs *ds, uint64_t dir, uint64_t now_us)
+{
+	recent(ds, dir, now_us)->attr_wants++;
+}
+
 unsigned dirs_wanted(struct dirs *ds, uint64_t dir, uint64_t now_us)
 {
-	return ++recent(ds, dir, now_us)->attr_wants;
+	return recent(ds, dir, now_us)->attr_wants;
 }
 
 /* True at most once in a while. */

@@ -16,8 +16,9 @@ struct dirs *dirs_new(void);
 /* A call about a directory, or a name in it, went to the server. Returns how
  * many did just before, with this one. */
 unsigned dirs_missed(struct dirs *ds, uint64_t dir, uint64_t now_us);
-/* The attributes of a name are wanted, and no rights. Returns how many were
- * just before, with this one. */
+/* The attributes of a name in the directory are wanted. */
+void dirs_want(struct dirs *ds, uint64_t dir, uint64_t now_us);
+/* Returns how many were just before. */
 unsigned dirs_wanted(struct dirs *ds, uint64_t dir, uint64_t now_us);
 /* Whether a directory that has changed is listed again ahead: one that changes
  * all the time would be for ever. */

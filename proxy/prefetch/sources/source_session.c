@@ -22,6 +22,7 @@
 #include "config/config.h"
 #include "prefetch/ground/hold.h"
 #include "prefetch/queue/queue.h"
+#include "prefetch/sources/dirs.h"
 #include "prefetch/sources/source_private.h"
 
 enum {
@@ -139,7 +140,9 @@ static void want_next(
 		for (size_t i = 0; i < n; i++) {
 			notes_predicted(all->notes, &preds[i],
 			    credential_uid(cred), now_us);
-			(void)sources_want(all, cred, &preds[i], now_us);
+			if (sources_want(all, cred, &preds[i], now_us) &&
+			    preds[i].parent)
+				dirs_want(all->dirs, preds[i].parent, now_us);
 		}
 		if (n == 0)
 			return;

@@ -9,14 +9,23 @@
 #include "base/namemap.h"
 #include "config/config.h"
 #include "link/linkest.h"
+#include "prefetch/calls/refused.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/ground/worth.h"
 #include "prefetch/sources/dirs.h"
 #include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
-/* Fewer names of a directory are asked for one by one. */
-enum { GROUP_MIN = 3 };
+enum {
+	/* Fewer names of a directory are asked for one by one. */
+	GROUP_MIN = 3,
+	/* Rights that last are asked for all the same, one in so many: so they
+	 * do not all grow too old at once, and one that was taken away without
+	 * a sign is found. */
+	RIGHTS_CHECKED = 32,
+	/* Needs for which a user must have rights. */
+	RIGHTS = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
+};
 
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc)
 {
@@ -156,28 +165,66 @@ static bool step_unknown(struct turn *t)
 	return t->dir != NULL;
 }
 
+/* Whether the rights that are wanted need not be asked for, only attributes. */
+static bool rights_do(struct turn *t)
+{
+	if (!(t->wish->needs & RIGHTS))
+		return true;
+	return known_rights_last(turn_known(t, t->node)) &&
+	       ++t->s->rights_kept % RIGHTS_CHECKED != 0;
+}
+
+/* Whether entries in the directory's listing confirm their objects. */
+static bool listing_confirms(struct turn *t)
+{
+	const struct fsys *fs = attrcache_fsys(t->c->attr, t->dir);
+	struct refused_call call = {
+	    .node = t->dir, .proc = NFSPROC3_READDIRPLUS, .cred = t->cred};
+
+	return !(fs && fs->lists_old) &&
+	       !refused_lately(t->s->refused, t->c, &call, t->now_us);
+}
+
 /* The attributes of a name are wanted, and no rights. True where those of other
- * names there were wanted just before: a listing brings them all. */
-static bool are_grouped(struct turn *t)
+ * names there are wanted, too, so that a listing, which brings them all, is
+ * cheaper. Calls for what was used before go out side by side, so bytes count;
+ * `waits`: one would be waited for after the other. */
+static bool are_grouped(struct turn *t, bool waits)
 {
 	const struct node_ext *x = attrcache_ext(t->c->attr, t->dir);
+	uint64_t bytes = (x ? x->nchildren : 0) * ENTRY_BYTES;
 	unsigned wants = dirs_wanted(
 	    sources_dirs(t->s->sources), node_key(t->dir), t->now_us);
 
-	return wants >= GROUP_MIN &&
-	       worth_listing(t->g, wants, (x ? x->nchildren : 0) * ENTRY_BYTES);
+	if (wants < GROUP_MIN || !listing_confirms(t))
+		return false;
+	return waits ? worth_listing(t->g, wants, bytes)
+		     : worth_confirming_listed(t->g, wants, bytes);
 }
 
-/* No more than name and attributes of a file are wanted. */
-static bool step_name(struct turn *t)
+/* The object is to be confirmed; `rights_kept`: but for its rights. False where
+ * that is under way. A listing that did not confirm it is not asked for again.
+ */
+static bool step_confirm(struct turn *t, bool rights_kept)
 {
-	if (t->dir && turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS))
-		return false;
-	if (t->dir && are_grouped(t))
-		t->listed = t->dir;
-	else
+	struct dirs *dirs = sources_dirs(t->s->sources);
+
+	if (!t->dir || !rights_kept || t->at->listing == LISTING_ASKED) {
 		turn_confirm(t, t->node);
-	return t->listed != NULL;
+		return true;
+	}
+	/* A session says of many names at once that they are wanted. */
+	if (!wish_is_of_session(t->wish))
+		dirs_want(dirs, node_key(t->dir), t->now_us);
+	if (turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS))
+		return false;
+	if (are_grouped(t, !(t->wish->needs & RIGHTS))) {
+		t->listed = t->dir;
+		t->at->listing = LISTING_ASKED;
+	} else {
+		turn_confirm(t, t->node);
+	}
+	return true;
 }
 
 /* ---- the object itself ------------------------------------------------- */
@@ -206,22 +253,18 @@ static bool needs_listing(struct turn *t)
 
 static bool step_node(struct turn *t)
 {
-	uint8_t rights = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA;
-
 	t->listed = NULL;
 	if (!t->node)
 		return step_unknown(t);
 	t->fresh =
-	    is_read(t) || turn_confirmed(t, t->node, t->wish->needs & rights);
+	    is_read(t) || turn_confirmed(t, t->node, t->wish->needs & RIGHTS);
 	if (needs_listing(t)) {
 		t->listed = t->node;
 		/* Whoever enters it asks for its rights first. */
 		if (t->wish->needs & PREDICTOR_NEEDS_ACCESS)
 			need_rights(t, t->node);
-	} else if (!t->fresh && !(t->wish->needs & rights)) {
-		return step_name(t);
 	} else if (!t->fresh) {
-		turn_confirm(t, t->node);
+		return step_confirm(t, rights_do(t));
 	}
 	return true;
 }

@@ -44,6 +44,7 @@ struct steps {
 	struct farmed farmed[FARMED];
 	unsigned nfarmed;
 	struct predictor_extent extents[EXTENTS]; /* of the turn's file */
+	unsigned rights_kept; /* confirmations that may have left rights out */
 };
 
 /* A call that a want needs, as its steps decide. */

@@ -4,6 +4,7 @@
  * answer, the server's clock, a user's rights and the memory's limit allow.
  */
 #include "cache/caches_fixture.h"
+#include "cache/known.h"
 #include "nfsproto/nfs3_object.h"
 
 FIXTURE(struct world, setup, teardown);
@@ -50,10 +51,10 @@ TEST(test_offline_takes_any, struct world *w)
 	w->now_us += UINT64_C(600) * S;
 	contract_init(&c, &w->config.policy, true, w->now_us, w->now_us);
 	assert_true(contract_fresh(&c, T0));
-	assert_true(contract_granted(&c, T0));
+	assert_true(contract_right(&c, T0));
 	w->now_us += UINT64_C(3600) * S;
 	contract_init(&c, &w->config.policy, true, w->now_us, w->now_us);
-	assert_false(contract_granted(&c, T0));
+	assert_false(contract_right(&c, T0));
 }
 
 /* ---- grains ----------------------------------------------------------- */
@@ -140,19 +141,124 @@ TEST(test_groups_count_in_any_order, struct world *w)
 	    caches_cred(w->caches, &cred, &c));
 }
 
-TEST(test_ctime_does_not_renew_a_grant, struct world *w)
+/* Whether ACCESS's answer about the bits may be told now. */
+static bool may_tell(struct world *w, const char *fh, uint32_t bits)
 {
-	struct contract c;
-	const struct grant *g;
+	struct asker who = asker_now(w->caches, w->cred, w->now_us);
+	struct known k;
+
+	known_node(&k, &who, node_of(w, fh));
+	return known_fresh(&k) && known_access(&k, bits);
+}
+
+/* The server gives rights to a file that has been there for a while, and
+ * `later_us` afterwards it confirms its attributes. */
+static void say_rights(struct world *w, uint32_t given, uint64_t later_us)
+{
+	fattr3 a = attr_of(NF3REG, 20, 5);
+
+	say_getattr(w, "f", &a);
+	w->now_us += S;
+	say_access(w, "f", given, 5);
+	w->now_us += later_us;
+	say_getattr(w, "f", &a);
+}
+
+/* Nobody can take it away without a sign at the file, while it is the same. */
+TEST(test_what_was_granted_is_kept, struct world *w)
+{
+	say_rights(w, ACCESS3_READ, 3590 * (uint64_t)S);
+	assert_true(may_tell(w, "f", ACCESS3_READ));
+}
+
+TEST(test_an_hour_is_over, struct world *w)
+{
+	say_rights(w, ACCESS3_READ, 3600 * (uint64_t)S);
+	assert_true(fresh(w, "f"));
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+}
+
+TEST(test_a_right_needs_fresh_attributes, struct world *w)
+{
+	say_rights(w, ACCESS3_READ, 10 * S);
+	assert_true(may_tell(w, "f", ACCESS3_READ));
+	w->now_us += 3 * S;
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+}
+
+/* A user who joins a group leaves no sign there. What may be executed goes with
+ * what may be read. */
+TEST(test_what_was_denied_is_not_kept, struct world *w)
+{
+	say_rights(w, ACCESS3_READ, 10 * S);
+	assert_false(may_tell(w, "f", ACCESS3_READ | ACCESS3_MODIFY));
+	assert_true(may_tell(w, "f", ACCESS3_READ | ACCESS3_EXECUTE));
+}
+
+/* A later change could have met the same tick of the server's clock. */
+TEST(test_a_right_to_a_new_file_is_not_kept, struct world *w)
+{
 	fattr3 a = attr_of(NF3REG, 20, 5);
 
 	say_access(w, "f", ACCESS3_READ, 5);
-	w->now_us += 3 * S;
+	w->now_us += 10 * S;
 	say_getattr(w, "f", &a);
-	c = contract_now(w);
-	g = accesscache_find(w->caches->access, node_of(w, "f"), w->cred);
 	assert_true(fresh(w, "f"));
-	assert_false(contract_granted(&c, g->access_us));
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+}
+
+/* It met it: the mode is another one, the ctime is not. */
+TEST(test_mode_changed_within_a_tick, struct world *w)
+{
+	fattr3 a = attr_of(NF3REG, 20, 5);
+
+	say_rights(w, ACCESS3_READ, S);
+	a.mode = 0;
+	say_getattr(w, "f", &a);
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+}
+
+/* The server takes a right away, or gives one, and no object shows it: nothing
+ * else that it said to this user counts any more. */
+static uint32_t number(struct world *w)
+{
+	struct rpc_auth_sys auth = {.uid = 1000, .gid = 1000};
+	struct rpc_cred cred = {.flavor = AUTH_SYS};
+
+	return caches_cred(w->caches, &cred, &auth);
+}
+
+TEST(test_a_contradiction_ends_all_rights, struct world *w)
+{
+	say_rights(w, ACCESS3_READ, S);
+	say_access(w, "f", ACCESS3_READ, 5);
+	assert_int_equal(number(w), w->cred);
+	say_access(w, "f", 0, 5);
+	assert_int_not_equal(number(w), w->cred);
+	w->cred = number(w);
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+	assert_int_equal(metrics_get(w->metrics, METRICS_RIGHTS_ENDED), 1);
+}
+
+/* A server that contradicts itself all the time does not have a user's rights
+ * asked for all the time. */
+TEST(test_contradictions_rest, struct world *w)
+{
+	uint64_t ended;
+
+	for (int i = 0; i < 24 * 60 * 60 / 10; i++) {
+		say_access(w, "f", i % 2 ? ACCESS3_READ : 0, 5);
+		w->now_us += 10 * S;
+		w->cred = number(w);
+	}
+	ended = metrics_get(w->metrics, METRICS_RIGHTS_ENDED);
+	assert_in_range(ended, 24, 32);
+	/* Nothing is known of it for long: the first one counts at once. */
+	w->now_us += 3 * 3600 * (uint64_t)S;
+	say_access(w, "f", ACCESS3_READ, 5);
+	say_access(w, "f", 0, 5);
+	assert_int_equal(
+	    metrics_get(w->metrics, METRICS_RIGHTS_ENDED), ended + 1);
 }
 
 TEST(test_own_chmod_ends_grants, struct world *w)

@@ -132,11 +132,16 @@ void assert_step(
 
 void say_access(struct step_world *s, const char *fh)
 {
+	say_access_of(s, fh, ACCESS_ALL);
+}
+
+void say_access_of(struct step_world *s, const char *fh, uint32_t given)
+{
 	union nfs_args args = {
 	    .access = {.object = fh_of(fh), .access = ACCESS_ALL}};
 	union nfs_res res = {.status = NFS3_OK};
 
-	res.access.ACCESS3res_u.resok.access = ACCESS_ALL;
+	res.access.ACCESS3res_u.resok.access = given;
 	say(s->w, NFSPROC3_ACCESS, &args, &res);
 }
 

@@ -53,6 +53,8 @@ void assert_step(
 void assert_call(struct step_world *s, const char *proc, const char *object);
 
 void say_access(struct step_world *s, const char *fh);
+/* ACCESS gives these bits. */
+void say_access_of(struct step_world *s, const char *fh, uint32_t given);
 /* A directory and a file in it, that were just confirmed, with all rights. */
 void know_all(struct step_world *s);
 

@@ -87,6 +87,82 @@ TEST(test_under_way, struct step_world *s)
 	assert_step(s, want(s, "twin", "dir", OPEN), STEP_WAITS, "ACCESS twin");
 }
 
+/* Some files in "dir", whose rights were given when they had been there for a
+ * while, and whose attributes are too old now. */
+static void know_files(
+    struct step_world *s, const char *const *files, unsigned n, uint32_t given)
+{
+	s->w->config.policy.grant_timeout_us = UINT64_C(3600) * SECOND;
+	say_dir(s->w);
+	for (unsigned i = 0; i < n; i++)
+		say_name(s->w, files[i], files[i], NF3REG);
+	s->w->now_us += SECOND;
+	say_access(s, "dir");
+	for (unsigned i = 0; i < n; i++)
+		say_access_of(s, files[i], given);
+	s->w->now_us += 10 * SECOND;
+}
+
+/* Rights that were given last, so attributes are all that is wanted; of many
+ * names in a directory, its listing brings them for less. */
+TEST(test_confirmed_by_the_directory, struct step_world *s)
+{
+	static const char *const files[] = {"one", "two", "three", "four"};
+
+	know_files(s, files, 4, ACCESS_ALL);
+	assert_step(s, want(s, "one", "dir", OPEN), STEP_WAITS,
+	    "ACCESS dir, ACCESS one");
+	assert_step(s, want(s, "two", "dir", OPEN), STEP_WAITS, "ACCESS two");
+	assert_step(
+	    s, want(s, "three", "dir", OPEN), STEP_WAITS, "READDIRPLUS dir");
+	assert_step(s, want(s, "four", "dir", OPEN), STEP_WAITS, "");
+}
+
+/* The listing came, without some name: that is asked for by itself. */
+TEST(test_not_confirmed_by_the_directory, struct step_world *s)
+{
+	static const char *const files[] = {"one", "two", "three"};
+	struct want *w;
+
+	know_files(s, files, 3, ACCESS_ALL);
+	(void)step(s, want(s, "one", "dir", OPEN));
+	(void)step(s, want(s, "two", "dir", OPEN));
+	w = want(s, "three", "dir", OPEN);
+	s->seen = s->up.n;
+	assert_step(s, w, STEP_WAITS, "READDIRPLUS dir");
+	assert_step(s, w, STEP_WAITS, "ACCESS three");
+}
+
+/* The server may give by now what it denied then. */
+TEST(test_denied_rights_are_asked_for, struct step_world *s)
+{
+	static const char *const files[] = {"one", "two", "three"};
+
+	know_files(s, files, 3, ACCESS3_READ);
+	assert_step(s, want(s, "one", "dir", OPEN), STEP_WAITS,
+	    "ACCESS dir, ACCESS one");
+	assert_step(s, want(s, "two", "dir", OPEN), STEP_WAITS, "ACCESS two");
+	assert_step(
+	    s, want(s, "three", "dir", OPEN), STEP_WAITS, "ACCESS three");
+}
+
+/* A server that refuses to list it is asked for each. */
+TEST(test_confirmed_without_a_listing, struct step_world *s)
+{
+	static const char *const files[] = {"one", "two", "three"};
+	struct refused_call call = {
+	    .proc = NFSPROC3_READDIRPLUS, .cred = credential_id(s->cred)};
+
+	know_files(s, files, 3, ACCESS_ALL);
+	call.node = node_of(s->w, "dir");
+	refused_add(s->steps->refused, s->w->caches, &call, s->w->now_us);
+	(void)step(s, want(s, "one", "dir", OPEN));
+	(void)step(s, want(s, "two", "dir", OPEN));
+	s->seen = s->up.n;
+	assert_step(
+	    s, want(s, "three", "dir", OPEN), STEP_WAITS, "ACCESS three");
+}
+
 /* ---- consistency ------------------------------------------------------- */
 
 /* In frozen nothing that was confirmed once grows old. */

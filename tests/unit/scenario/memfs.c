@@ -31,7 +31,7 @@ static struct memfs_object *object_new(
 	o->mode = mode;
 	o->nlink = 0;
 	o->uid = uid;
-	o->mtime_ns = o->ctime_ns = stamp(fs);
+	o->mtime_ns = o->ctime_ns = o->former_ns = stamp(fs);
 	return o;
 }
 
@@ -104,6 +104,7 @@ static unsigned place_of(const struct memfs *fs, const struct memfs_object *dir,
 
 static void touch(struct memfs *fs, struct memfs_object *o, bool contents)
 {
+	o->former_ns = o->ctime_ns;
 	o->ctime_ns = stamp(fs);
 	if (contents)
 		o->mtime_ns = o->ctime_ns;

@@ -29,7 +29,8 @@ struct memfs_object {
 	unsigned mode, nlink, uid;
 	bool private; /* its owner's alone */
 	uint64_t mtime_ns, ctime_ns;
-	char *data; /* of a file, or what a link leads to */
+	uint64_t former_ns; /* the ctime before the last change */
+	char *data;         /* of a file, or what a link leads to */
 	uint64_t size;
 	struct {
 		char name[MEMFS_NAME_MAX];
@@ -45,6 +46,9 @@ struct memfs {
 	uint64_t behind_ns; /* by so much the server's own is behind it */
 	unsigned verifier;
 	bool mute; /* replies bring no attributes */
+	/* READDIRPLUS lists attributes as they were before an object's last
+	 * change. */
+	bool lists_old;
 	bool folds_case;
 	_Alignas(8) char list[8192]; /* encoded; of the last READDIR(PLUS) */
 };

@@ -76,6 +76,9 @@ bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
 		e.name.len = (uint32_t)strlen(e.name.data);
 		e.cookie = i + 1;
 		e.attributes = memfs_attr(fs, o);
+		if (fs->lists_old)
+			e.attributes.post_op_attr_u.attributes.ctime =
+			    time_of(o->former_ns);
 		e.handle.handle_follows = TRUE;
 		e.handle.post_op_fh3_u.handle = memfs_fh(o);
 		ok = nfs3_dirent_encode(&xdrs, plus, &e);

@@ -102,19 +102,36 @@ static void given_link(struct world *w, const struct script_match *m)
 	given(w, "SYMLINK", m->one[0], m->one[1], 1000);
 }
 
-static void given_private(struct world *w, const struct script_match *m)
+static void set_private(
+    struct world *w, const struct script_match *m, bool private)
 {
 	struct memfs_object *o = memfs_find(w->fs, m->one[0]);
 
 	if (!o)
 		script_fail("there is no %s", m->one[0]);
-	o->private = true;
+	o->private = private;
+}
+
+static void given_private(struct world *w, const struct script_match *m)
+{
+	set_private(w, m, true);
+}
+
+static void given_public(struct world *w, const struct script_match *m)
+{
+	set_private(w, m, false);
 }
 
 static void given_folding(struct world *w, const struct script_match *m)
 {
 	(void)m;
 	w->fs->folds_case = true;
+}
+
+static void given_old_lists(struct world *w, const struct script_match *m)
+{
+	(void)m;
+	w->fs->lists_old = true;
 }
 
 static void given_mute(struct world *w, const struct script_match *m)
@@ -555,7 +572,10 @@ const struct script_step script_steps[] = {
     {"given file * *", given_file, true},
     {"given link * *", given_link, true},
     {"given * is its owner's alone", given_private, true},
+    {"given * is everybody's", given_public, true},
     {"given names whose case does not count", given_folding, true},
+    {"server lists attributes of before the last change", given_old_lists,
+	true},
     {"server sends no attributes", given_mute, true},
     {"server sends attributes", given_speaking, true},
     {"somebody does ...", somebody_does, true},

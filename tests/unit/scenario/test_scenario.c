@@ -6,8 +6,9 @@
  *	change  what is looked at before a change is repeated
  *	doubt   when it is, and what becomes of changes without a client
  *	copy    the reply cache, and calls that are alike
- *	cache   what may be answered from the caches: attributes, rights, data
- *	name    … and names, absent ones too
+ *	cache   what may be answered from the caches: attributes, data
+ *	rights  to whom that may be told
+ *	name    names, and absent ones
  *	order   what waits for a change that its client sent before
  *	server  a server that is away, slow, or talks nonsense
  *	stale   files and trees that were replaced, so that handles are stale
