@@ -7,6 +7,7 @@
  * under way already, whoever asked.
  */
 #include "base/namemap.h"
+#include "base/uint.h"
 #include "config/config.h"
 #include "link/linkest.h"
 #include "prefetch/calls/refused.h"
@@ -23,6 +24,10 @@ enum {
 	 * do not all grow too old at once, and one that was taken away without
 	 * a sign is found. */
 	RIGHTS_CHECKED = 32,
+	/* A client that makes things, and writes them, goes on within this
+	 * time, or so many round trips. */
+	MADE_US = 1000000,
+	MADE_TRIPS = 4,
 	/* Needs for which a user must have rights. */
 	RIGHTS = PREDICTOR_NEEDS_ACCESS | PREDICTOR_NEEDS_DATA,
 };
@@ -306,6 +311,15 @@ bool step_want(struct turn *t)
 	return t->call.node != NULL;
 }
 
+bool turn_is_made(struct turn *t, struct node *node)
+{
+	const struct node_ext *x = attrcache_ext(t->c->attr, node);
+	uint64_t trips_us = MADE_TRIPS * linkest_srtt_us(t->g->link);
+
+	return x && !wish_is_asked(t->wish) &&
+	       x->changed_us + max_u64(MADE_US, trips_us) > t->now_us;
+}
+
 /* NULL where nothing is known of the object, or it is none of that type. */
 static struct node *directory(struct caches *c, uint64_t key)
 {
@@ -325,7 +339,7 @@ bool step_begin(struct turn *t)
 
 	t->node = w->name ? NULL : attrcache_by_key(t->c->attr, w->object);
 	t->dir = directory(t->c, w->parent);
-	if (!t->node && !t->dir)
+	if ((!t->node && !t->dir) || (t->node && turn_is_made(t, t->node)))
 		return false;
 	/* Of which file system an object is, is known by its attributes. Where
 	 * only its handle is known (farm/trees_objects.h), it is that of its

@@ -179,6 +179,10 @@ bool turn_list(struct turn *t)
 	}
 	if (attrcache_type(t->c->attr, dir) != NF3DIR)
 		return true;
+	if (turn_is_made(t, dir)) {
+		t->listed = NULL;
+		return true;
+	}
 	l = list_known(t, dir);
 	bytes = listing_bytes(t, dir);
 	if (!l || !at->paging) {

@@ -156,6 +156,10 @@ void turn_confirm(struct turn *t, struct node *node);
 const struct known *turn_known(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(struct turn *t, struct node *node, bool rights);
+/* Whether a client of ours is just making the object, or names in it: then it
+ * knows what is there, and anything else that is asked of it is past with the
+ * next change. Never for what somebody asked for. */
+bool turn_is_made(struct turn *t, struct node *node);
 /* Whether such a call is under way, whoever sent it: the want watches it. */
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
 /* Whether a reply to the procedure is worth its bytes, if nobody else wants the

@@ -464,6 +464,45 @@ TEST(test_refused, struct step_world *s)
 	assert_call(s, "READDIRPLUS", "dir");
 }
 
+/* ---- what a client is making ------------------------------------------- */
+
+static void say_setattr(struct step_world *s, const char *fh)
+{
+	union nfs_args args = {.setattr = {.object = fh_of(fh)}};
+	union nfs_res res = {.status = NFS3_OK};
+
+	say(s->w, NFSPROC3_SETATTR, &args, &res);
+}
+
+/* Its client has just written it, and knows what is there. */
+TEST(test_file_that_is_being_made, struct step_world *s)
+{
+	struct want *w;
+
+	know_all(s);
+	say_setattr(s, "file");
+	w = want(s, "file", "dir", OPEN);
+	assert_step(s, w, STEP_DONE, "");
+	want_drop(w);
+	s->w->now_us += SECOND;
+	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS, "ACCESS file");
+}
+
+/* A listing would be past with the next name. */
+TEST(test_directory_that_is_being_filled, struct step_world *s)
+{
+	struct want *w;
+
+	know_all(s);
+	say_setattr(s, "dir");
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_step(s, w, STEP_DONE, "");
+	want_drop(w);
+	s->w->now_us += SECOND;
+	assert_step(s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING),
+	    STEP_WAITS, "READDIRPLUS dir, ACCESS dir");
+}
+
 /* ---- when it is given up ----------------------------------------------- */
 
 TEST(test_expired, struct step_world *s)
