@@ -100,21 +100,30 @@ static bool same_answer(const struct grant *g, uint32_t asked, uint32_t given)
 		   ~(uint32_t)ACCESS3_DELETE) == 0;
 }
 
+/* Whether the server refused a call that was sent later. */
+static bool was_refused(const struct grant *g, uint64_t sent_us)
+{
+	return g->known == 0 && sent_us <= g->access_us;
+}
+
 bool accesscache_set_access(struct accesscache *xc, struct node *node,
     uint32_t cred, uint32_t asked, uint32_t given, uint64_t sent_us)
 {
 	struct grant *g = get(xc, node, cred);
-	bool same;
+	bool same, firm;
 
-	if (!g)
+	if (!g || was_refused(g, sent_us))
 		return true;
-	if (sent_us >= g->any_us)
+	firm = attrcache_firm(xc->ac, node, sent_us);
+	if (sent_us >= g->any_us) {
 		g->any_us = TIME48(sent_us);
+		g->any_firm = firm;
+	}
 	if (sent_us < g->access_us)
 		return true;
 	same = same_answer(g, asked, given);
 	g->access_us = TIME48(sent_us);
-	g->access_firm = attrcache_firm(xc->ac, node, sent_us);
+	g->access_firm = firm;
 	g->known = asked & ACCESS_ALL;
 	g->given = given & asked & ACCESS_ALL;
 	return same;
@@ -125,10 +134,12 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
 {
 	struct grant *g = get(xc, node, cred);
 
-	if (!g)
+	if (!g || was_refused(g, sent_us))
 		return;
-	if (sent_us > g->any_us)
+	if (sent_us > g->any_us) {
 		g->any_us = TIME48(sent_us);
+		g->any_firm = attrcache_firm(xc->ac, node, sent_us);
+	}
 	if (own && sent_us > g->own_us) {
 		g->own_us = TIME48(sent_us);
 		g->own_firm = attrcache_firm(xc->ac, node, sent_us);
@@ -136,23 +147,14 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
 }
 
 void accesscache_refused(
-    struct accesscache *xc, struct node *node, uint32_t cred)
+    struct accesscache *xc, struct node *node, uint32_t cred, uint64_t sent_us)
 {
-	slab_ref *link = &node->grants;
+	struct grant *g = get(xc, node, cred);
 
-	while (*link != 0) {
-		struct grant *g = slab_ptr(xc->slab, *link);
-		slab_ref ref = *link;
-
-		if (g->cred != cred) {
-			link = &g->next;
-			continue;
-		}
-		*link = g->next;
-		slab_free(xc->slab, ref, sizeof(*g));
-		xc->count--;
-		return;
-	}
+	if (g)
+		*g = (struct grant){.next = g->next,
+		    .cred = cred,
+		    .access_us = TIME48(sent_us)};
 }
 
 void accesscache_changed(struct accesscache *xc, struct node *node)
@@ -163,6 +165,7 @@ void accesscache_changed(struct accesscache *xc, struct node *node)
 		g->access_us = 0;
 		g->known = 0;
 		g->given = 0;
+		g->any_firm = 0;
 		g->own_us = 0;
 		ref = g->next;
 	}
@@ -181,6 +184,7 @@ void accesscache_load(
 	    .known = saved->known,
 	    .given = saved->given,
 	    .any_us = saved->any_us,
+	    .any_firm = saved->any_firm,
 	    .access_firm = saved->access_firm,
 	    .own_firm = saved->own_firm,
 	    .own_us = saved->own_us};

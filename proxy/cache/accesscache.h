@@ -21,7 +21,8 @@ enum { ACCESS_ALL = 0x3f };
 struct grant {
 	slab_ref next;
 	uint32_t cred;
-	/* When the ACCESS was sent that was answered last. */
+	/* When the ACCESS was sent that was answered last; or, where `known` is
+	 * 0, the call that the server refused. */
 	uint64_t access_us : 48;
 	uint64_t known : 8; /* the bits that it asked for */
 	/* The bits that it was given. */
@@ -29,6 +30,7 @@ struct grant {
 	/* The same of any call about the handle that succeeded. */
 	uint64_t any_us : 48;
 	uint64_t access_firm : 1;
+	uint64_t any_firm : 1;
 	uint64_t own_firm : 1;
 	/* The same of a READ of the file, or a LOOKUP in the directory. */
 	uint64_t own_us : 48;
@@ -65,10 +67,11 @@ bool accesscache_set_access(struct accesscache *xc, struct node *node,
 /* Notes that a call succeeded; `own` where it was a READ or LOOKUP. */
 void accesscache_set_answered(struct accesscache *xc, struct node *node,
     uint32_t cred, bool own, uint64_t sent_us);
-/* Forgets what the server gave this credential before, since it refused it now.
- */
+/* Forgets what the server gave this credential before, since it refused it in
+ * answer to a call that was sent at `sent_us`. What it said to calls that were
+ * sent before that one grants nothing, whenever it comes. */
 void accesscache_refused(
-    struct accesscache *xc, struct node *node, uint32_t cred);
+    struct accesscache *xc, struct node *node, uint32_t cred, uint64_t sent_us);
 /* Forgets rights, since others changed the object, and perhaps who may do what
  * with it. What stays is who was ever answered about the handle:
  * known_answered(). */

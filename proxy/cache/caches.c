@@ -273,16 +273,23 @@ uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
 	return credtab_get(c->creds, &key);
 }
 
-void caches_end_rights(struct caches *c, uint32_t cred, uint64_t now_us)
+/* A right that is not firm any more is saved so (metapack.c). */
+static void rights_ended(struct caches *c)
 {
-	if (credtab_renumber(c->creds, cred, now_us))
-		metrics_add(c->metrics, METRICS_RIGHTS_ENDED, 1);
+	c->dirty = true;
+	metrics_add(c->metrics, METRICS_RIGHTS_ENDED, 1);
 }
 
-void caches_end_rights_uid(struct caches *c, uint32_t uid)
+void caches_end_rights(struct caches *c, uint32_t cred, uint64_t since_us)
 {
-	credtab_renumber_uid(c->creds, uid);
-	metrics_add(c->metrics, METRICS_RIGHTS_ENDED, 1);
+	if (credtab_end_rights(c->creds, cred, since_us))
+		rights_ended(c);
+}
+
+void caches_end_rights_uid(struct caches *c, uint32_t uid, uint64_t since_us)
+{
+	credtab_end_rights_uid(c->creds, uid, since_us);
+	rights_ended(c);
 }
 
 uint32_t user_cred(struct caches *c, const struct user *user,

@@ -145,14 +145,15 @@ void caches_remove_hook(struct caches_hook *h);
 uint32_t caches_cred(struct caches *c, const struct rpc_cred *cred,
     const struct rpc_auth_sys *auth);
 /*
- * Forgets all rights of a credential, and its listings. The server took
- * something away, or gave it, that no object shows: a user left a group, or the
- * export has other options. So nothing else that it said counts any more. A
- * server that contradicts itself all the time has it done ever more rarely.
+ * Ends all rights of a credential, but for a server that is away. The server
+ * took something away, or gave it, that no object shows: a user left a group,
+ * or the export has other options. So nothing else that it said counts any
+ * more to calls that were sent before `since_us`. A server that contradicts
+ * itself all the time has it done ever more rarely.
  */
-void caches_end_rights(struct caches *c, uint32_t cred, uint64_t now_us);
-/* The same for all credentials of a user. */
-void caches_end_rights_uid(struct caches *c, uint32_t uid);
+void caches_end_rights(struct caches *c, uint32_t cred, uint64_t since_us);
+/* The same for all credentials of a user, at any time. */
+void caches_end_rights_uid(struct caches *c, uint32_t uid, uint64_t since_us);
 /* A user of this machine, as a server sees it. */
 struct user {
 	uid_t uid;

@@ -28,7 +28,7 @@ static uint64_t oldest_of_mode(const struct contract *c, uint64_t timeout_us)
 		return CONTRACT_LOADED_WHOLE_US;
 	if (c->mode == CONFIG_CONSISTENCY_STRICT)
 		return c->received_us;
-	us = c->now_us - timeout_us;
+	us = timeout_us < c->now_us ? c->now_us - timeout_us : 0;
 	/* However much time has passed since: an answer to a call that was sent
 	 * for this request is never too old for it. */
 	return us < c->received_us ? us : c->received_us;

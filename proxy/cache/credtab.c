@@ -12,9 +12,13 @@
 
 #include "hashing/hash_key.h"
 
-enum { SLOTS = CREDTAB_MAX * 2 }; /* a power of two */
+enum {
+	SLOTS = CREDTAB_MAX * 2, /* a power of two */
+	/* A number says which place it is of, and which credential there. */
+	GENERATIONS = UINT32_MAX / CREDTAB_MAX - 1,
+};
 
-/* Between two numbers of a credential. */
+/* Between two times that all rights of a credential end. */
 #define REST_US     UINT64_C(60000000)
 #define REST_MAX_US UINT64_C(3600000000)
 
@@ -23,7 +27,10 @@ struct cred {
 	uint32_t id;
 	uint32_t next; /* index + 1 of the next of equal hash */
 	uint64_t used; /* when it was last asked for, by `calls` */
-	/* When credtab_renumber() may do so again, and how long after that it
+	/* How often its place had another credential before. */
+	uint32_t generation;
+	uint64_t rights_since_us;
+	/* When credtab_end_rights() may do so again, and how long after that it
 	 * then rests. */
 	uint64_t rested_us;
 	uint64_t rest_us;
@@ -33,8 +40,6 @@ struct credtab {
 	struct cred *creds;
 	uint32_t n;
 	uint32_t room;
-	/* The number that was given last. */
-	uint32_t last_id;
 	uint64_t calls;
 	/* Index + 1 of the first credential by hash; 0: none. */
 	uint32_t slots[SLOTS];
@@ -102,14 +107,13 @@ static void unlink_cred(struct credtab *ct, uint32_t index)
 }
 
 /* Returns the index of a place for a new one, for which the one used longest
- * ago makes room; UINT32_MAX without memory. */
+ * ago makes room; UINT32_MAX without memory, or where the numbers of its place
+ * have all been given. */
 static uint32_t take_index(struct credtab *ct)
 {
 	uint32_t oldest = 0;
 
-	if (ct->n < ct->room)
-		return ct->n++;
-	if (ct->room < CREDTAB_MAX) {
+	if (ct->n == ct->room && ct->room < CREDTAB_MAX) {
 		uint32_t room = ct->room ? ct->room * 2 : 16;
 		void *more = realloc(ct->creds, room * sizeof(*ct->creds));
 
@@ -117,19 +121,25 @@ static uint32_t take_index(struct credtab *ct)
 			return UINT32_MAX;
 		ct->creds = more;
 		ct->room = room;
+	}
+	if (ct->n < ct->room) {
+		ct->creds[ct->n].generation = 0;
 		return ct->n++;
 	}
 	for (uint32_t i = 1; i < ct->n; i++)
 		if (ct->creds[i].used < ct->creds[oldest].used)
 			oldest = i;
+	if (ct->creds[oldest].generation == GENERATIONS)
+		return UINT32_MAX;
 	unlink_cred(ct, oldest);
+	ct->creds[oldest].generation++;
 	return oldest;
 }
 
 uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
 {
 	uint32_t *slot = slot_of(ct, key);
-	uint32_t index;
+	uint32_t index, generation;
 	struct cred *c;
 
 	ct->calls++;
@@ -140,49 +150,60 @@ uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
 		c->used = ct->calls;
 		return c->id;
 	}
-	index = ct->last_id < UINT32_MAX ? take_index(ct) : UINT32_MAX;
+	index = take_index(ct);
 	if (index == UINT32_MAX)
 		return 0;
 	c = &ct->creds[index];
-	*c = (struct cred){
-	    .key = *key, .id = ++ct->last_id, .next = *slot, .used = ct->calls};
+	generation = c->generation;
+	*c = (struct cred){.key = *key,
+	    .id = generation * CREDTAB_MAX + index + 1,
+	    .generation = generation,
+	    .next = *slot,
+	    .used = ct->calls};
 	*slot = index + 1;
 	return c->id;
 }
 
-/* Without numbers that are left the credential gets 0, for which nothing is
- * kept. */
-static void renumber(struct credtab *ct, struct cred *c)
+/* The credential of that number; NULL where it has been given up. */
+static struct cred *cred_of(const struct credtab *ct, uint32_t id)
 {
-	c->id = ct->last_id < UINT32_MAX ? ++ct->last_id : 0;
+	uint32_t index = (id - 1) % CREDTAB_MAX;
+
+	return id != 0 && index < ct->n && ct->creds[index].id == id
+		   ? &ct->creds[index]
+		   : NULL;
 }
 
-bool credtab_renumber(struct credtab *ct, uint32_t id, uint64_t now_us)
+bool credtab_end_rights(struct credtab *ct, uint32_t id, uint64_t since_us)
 {
-	struct cred *c = NULL;
+	struct cred *c = cred_of(ct, id);
 
-	for (uint32_t i = 0; id != 0 && i < ct->n; i++)
-		if (ct->creds[i].id == id)
-			c = &ct->creds[i];
-	if (!c || now_us < c->rested_us)
+	if (!c || since_us < c->rested_us)
 		return false;
 	/* It was quiet for long. */
-	if (now_us - c->rested_us > REST_MAX_US)
+	if (since_us - c->rested_us > REST_MAX_US)
 		c->rest_us = 0;
 	c->rest_us = c->rest_us == 0                ? REST_US
 		     : c->rest_us * 2 < REST_MAX_US ? c->rest_us * 2
 						    : REST_MAX_US;
-	c->rested_us = now_us + c->rest_us;
-	renumber(ct, c);
+	c->rested_us = since_us + c->rest_us;
+	c->rights_since_us = since_us;
 	return true;
 }
 
-void credtab_renumber_uid(struct credtab *ct, uint32_t uid)
+void credtab_end_rights_uid(struct credtab *ct, uint32_t uid, uint64_t since_us)
 {
 	for (uint32_t i = 0; i < ct->n; i++)
 		if (ct->creds[i].key.flavor == AUTH_SYS &&
 		    ct->creds[i].key.uid == uid)
-			renumber(ct, &ct->creds[i]);
+			ct->creds[i].rights_since_us = since_us;
+}
+
+uint64_t credtab_rights_since(const struct credtab *ct, uint32_t id)
+{
+	const struct cred *c = cred_of(ct, id);
+
+	return c ? c->rights_since_us : 0;
 }
 
 bool credtab_at(

@@ -41,14 +41,18 @@ void cred_key_make(
  */
 uint32_t credtab_get(struct credtab *ct, const struct cred_key *key);
 /*
- * Gives the credential of number `id` another number: whatever was kept for it
- * is found no more. Returns false where `id` is none, or was given up, or had
- * another one just before: a minute at first, then twice as long each time, up
- * to an hour.
+ * Ends what the credential of number `id` was granted in answer to calls that
+ * were sent before `since_us`. Returns false
+ * where `id` is none, or it was done just before: then it rests for a minute at
+ * first, and for twice as long each time, up to an hour.
  */
-bool credtab_renumber(struct credtab *ct, uint32_t id, uint64_t now_us);
+bool credtab_end_rights(struct credtab *ct, uint32_t id, uint64_t since_us);
 /* The same for all AUTH_SYS credentials of a user, at any time. */
-void credtab_renumber_uid(struct credtab *ct, uint32_t uid);
+void credtab_end_rights_uid(
+    struct credtab *ct, uint32_t uid, uint64_t since_us);
+/* Returns since when calls must have been sent whose answers grant the
+ * credential anything; 0: at any time. */
+uint64_t credtab_rights_since(const struct credtab *ct, uint32_t id);
 /* Gives all credentials that are known, from `i` = 0 on; false behind the last
  * one. */
 bool credtab_at(

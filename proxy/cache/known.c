@@ -87,14 +87,32 @@ static bool denied(const struct known *k, uint32_t bits)
  * server's clock. */
 static bool may_keep(const struct known *k, uint64_t sent_us, bool firm)
 {
-	return firm && attrcache_may_fill(k->caches->attr, k->node, sent_us);
+	const struct fsys *fs;
+
+	if (!firm || !attrcache_may_fill(k->caches->attr, k->node, sent_us))
+		return false;
+	fs = attrcache_fsys(k->caches->attr, k->node);
+	return fs && !fs->clock_back;
+}
+
+/* Whether the server refused the asker something here since, or all rights of
+ * the asker have ended; these do not while the server is away, since nobody can
+ * ask for others. */
+static bool has_ended(const struct known *k, uint64_t sent_us)
+{
+	const struct grant *g = k->grant;
+
+	if (g && g->known == 0 && sent_us <= g->access_us)
+		return true;
+	return !k->contract.offline &&
+	       sent_us < credtab_rights_since(k->caches->creds, k->cred);
 }
 
 bool known_rights_last(const struct known *k)
 {
 	const struct grant *g = k->grant;
 
-	return g && g->known == ACCESS_ALL &&
+	return g && g->known == ACCESS_ALL && !has_ended(k, g->access_us) &&
 	       contract_right_lasts(&k->contract, g->access_us,
 		   !denied(k, ACCESS_ALL) &&
 		       may_keep(k, g->access_us, g->access_firm));
@@ -123,6 +141,8 @@ bool known_fresh(const struct known *k)
 
 bool known_right(const struct known *k, uint64_t sent_us, bool firm)
 {
+	if (has_ended(k, sent_us))
+		return false;
 	if (contract_right(&k->contract, sent_us))
 		return true;
 	return may_keep(k, sent_us, firm) && known_fresh(k) &&
@@ -143,8 +163,7 @@ bool known_access(const struct known *k, uint32_t bits)
 
 	if (!g || (g->known & bits) != bits)
 		return false;
-	return denied(k, bits) ? contract_right(&k->contract, g->access_us)
-			       : known_right(k, g->access_us, g->access_firm);
+	return known_right(k, g->access_us, g->access_firm && !denied(k, bits));
 }
 
 bool known_own(const struct known *k)
@@ -154,7 +173,7 @@ bool known_own(const struct known *k)
 
 bool known_answered(const struct known *k)
 {
-	return k->grant && known_right(k, k->grant->any_us, true);
+	return k->grant && known_right(k, k->grant->any_us, k->grant->any_firm);
 }
 
 bool known_search(const struct known *k)

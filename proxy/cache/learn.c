@@ -335,35 +335,39 @@ static void learn_read(const struct learn *l)
 		add_data(l, node);
 }
 
-static bool is_older(const fattr3 *a, const struct node *node)
+static uint64_t ctime_ns(const nfstime3 *t)
 {
-	return a->ctime.seconds < node->ctime.seconds ||
-	       (a->ctime.seconds == node->ctime.seconds &&
-		   a->ctime.nseconds < node->ctime.nseconds);
+	return t->seconds * UINT64_C(1000000000) + t->nseconds;
 }
 
 /*
  * Whether the attributes of an entry are as good as those of a GETATTR. Some
  * servers keep listings apart, as GlusterFS does with its readdir-ahead, and
- * list what they have told otherwise before. Once an entry shows that, no entry
- * of its file system confirms anything; what differs from them is asked for.
+ * list what they have told otherwise before. Such an entry confirms nothing;
+ * and once one is older by more than clocks of one server differ, no entry of
+ * its file system does. What entries show otherwise is asked for.
  */
 static bool entry_counts(
     const struct learn *l, const nfs3_fh *fh, const fattr3 *a)
 {
+	enum { CLOCKS_NS = 1000000000 };
 	struct attrcache *ac = l->caches->attr;
 	struct node *node = attrcache_find(ac, fh);
 	struct fsys *fs = attrcache_find_fsys(ac, a->fsid);
+	uint64_t listed_ns = ctime_ns(&a->ctime), known_ns = 0;
 
-	if (!fs)
+	if (!fs || fs->clock_back)
 		return true;
-	if (node && (node->flags & NODE_ATTRS) && !fs->clock_back &&
-	    l->sent_us >= node->seen_us && node->fileid == a->fileid &&
-	    is_older(a, node))
+	if (node && (node->flags & NODE_ATTRS) && l->sent_us >= node->seen_us &&
+	    node->fileid == a->fileid)
+		known_ns = ctime_ns(&node->ctime);
+	if (known_ns > listed_ns + CLOCKS_NS)
 		fs->lists_old = true;
-	if (fs->lists_old && node && !attrcache_is_version(ac, node, a))
+	if (!fs->lists_old && known_ns <= listed_ns)
+		return true;
+	if (node && !attrcache_is_version(ac, node, a))
 		node->sent_us = 0;
-	return !fs->lists_old;
+	return false;
 }
 
 /* Learns an entry of a READDIRPLUS. `dir` is NULL where the listing is not
@@ -481,6 +485,8 @@ static void learn_getacl(const struct learn *l)
 		learn_answer(l, &l->args->getacl.object,
 		    &l->res->getacl.GETACL3res_u.resok.attributes,
 		    l->args->getacl.mask);
+	else if (l->res->status == NFS3ERR_ACCES)
+		learn_refused(l, &l->args->getacl.object);
 }
 
 /*
@@ -489,22 +495,16 @@ static void learn_getacl(const struct learn *l)
  */
 static void learn_error(const struct learn *l)
 {
-	uint32_t proc = l->proc->proc;
-	struct node *node;
-
-	if (proc == NFSPROC3_GETATTR)
-		return;
-	if (proc == NFSPROC3_LOOKUP && l->res->status == NFS3ERR_NOENT) {
+	if (l->proc->proc == NFSPROC3_LOOKUP &&
+	    l->res->status == NFS3ERR_NOENT) {
 		learn_absent(l);
 		return;
 	}
-	learn_attr(
-	    l, &l->args->object, &l->res->fsinfo.FSINFO3res_u.obj_attributes);
-	if (l->res->status != NFS3ERR_ACCES || !l->cred)
-		return;
-	node = attrcache_find(l->caches->attr, &l->args->object);
-	if (node)
-		learn_refused(l, node);
+	if (l->proc->proc != NFSPROC3_GETATTR)
+		learn_attr(l, &l->args->object,
+		    &l->res->fsinfo.FSINFO3res_u.obj_attributes);
+	if (l->res->status == NFS3ERR_ACCES)
+		learn_refused(l, &l->args->object);
 }
 
 static void learn_nfs3(const struct learn *l)

@@ -41,9 +41,9 @@ void learn_data_moved(const struct learn *l, const struct node *node,
 void learn_answered(const struct learn *l, struct node *node, bool own);
 /* Learns a reply to ACCESS that gave rights, or denied them. */
 void learn_access(const struct learn *l);
-/* Notes that the server refused the credential what it asked about the node
+/* Notes that the server refused the credential what it asked about the handle
  * (NFS3ERR_ACCES). */
-void learn_refused(const struct learn *l, struct node *node);
+void learn_refused(const struct learn *l, const nfs3_fh *fh);
 /* Whether mode or owner differ, and so who may do what. */
 bool learn_rights_differ(const fattr3 *x, const fattr3 *y);
 

@@ -35,7 +35,7 @@ void learn_access(const struct learn *l)
 	    learn_is_of_version(l, node, &r->obj_attributes) &&
 	    !accesscache_set_access(l->caches->access, node, l->cred,
 		l->args->access.access | ACCESS_ALL, r->access, l->sent_us))
-		caches_end_rights(l->caches, l->cred, l->now_us);
+		caches_end_rights(l->caches, l->cred, l->sent_us);
 }
 
 /* Whether the credential was given what the server refuses it now, though the
@@ -45,28 +45,29 @@ static bool was_given(const struct learn *l, const struct node *node)
 	const struct grant *g =
 	    accesscache_find(l->caches->access, node, l->cred);
 
+	if (l->proc->prog != NFS_PROGRAM)
+		return false;
 	switch (l->proc->proc) {
 	case NFSPROC3_LOOKUP:
 		return grant_search(g);
 	case NFSPROC3_READ:
 		return grant_read(g) || (g && g->own_us != 0);
+	case NFSPROC3_READDIR:
+	case NFSPROC3_READDIRPLUS:
+		return grant_read(g);
 	default:
-		return grant_read(g) ||
-		       listcache_find(l->caches->lists, node, l->cred, false) ||
-		       listcache_find(l->caches->lists, node, l->cred, true);
+		return false;
 	}
 }
 
-void learn_refused(const struct learn *l, struct node *node)
+void learn_refused(const struct learn *l, const nfs3_fh *fh)
 {
-	uint32_t proc = l->proc->proc;
-	bool lists = proc == NFSPROC3_READDIR || proc == NFSPROC3_READDIRPLUS;
+	struct node *node =
+	    l->cred ? attrcache_find(l->caches->attr, fh) : NULL;
 
-	if (!lists && proc != NFSPROC3_LOOKUP && proc != NFSPROC3_READ)
+	if (!node)
 		return;
 	if (was_given(l, node))
-		caches_end_rights(l->caches, l->cred, l->now_us);
-	accesscache_refused(l->caches->access, node, l->cred);
-	if (lists)
-		listcache_drop(l->caches->lists, node);
+		caches_end_rights(l->caches, l->cred, l->sent_us);
+	accesscache_refused(l->caches->access, node, l->cred, l->sent_us);
 }

@@ -81,22 +81,17 @@ static void pack_mounts(struct metapack *p)
 	}
 }
 
-/* Bits beside those of ACCESS. A release from before they were there takes them
- * for rights that nobody asks for. */
-enum { GRANT_ACCESS_FIRM = 0x40, GRANT_OWN_FIRM = 0x80 };
+/* Bits beside those of ACCESS: the first two with `known`, the third one with
+ * `given`. A release from before they were there asks for such rights anew. */
+enum { GRANT_ACCESS_FIRM = 0x40, GRANT_OWN_FIRM = 0x80, GRANT_ANY_FIRM = 0x40 };
 
-/* A right that was given before a change of our own is not firm after it. */
-static uint8_t pack_known(
-    const struct metapack *p, const struct node *node, const struct grant *g)
+/* Whether a right that was given then is still firm: not after a change of our
+ * own, nor where all rights of its credential have ended. */
+static bool still_firm(const struct metapack *p, const struct node *node,
+    const struct grant *g, uint64_t sent_us)
 {
-	const struct attrcache *ac = p->caches->attr;
-	unsigned known = g->known;
-
-	if (g->access_firm && attrcache_may_fill(ac, node, g->access_us))
-		known |= GRANT_ACCESS_FIRM;
-	if (g->own_firm && attrcache_may_fill(ac, node, g->own_us))
-		known |= GRANT_OWN_FIRM;
-	return (uint8_t)known;
+	return attrcache_may_fill(p->caches->attr, node, sent_us) &&
+	       sent_us >= credtab_rights_since(p->caches->creds, g->cred);
 }
 
 /* Packs all grants of a node, with a number of 0 at the end. */
@@ -107,9 +102,17 @@ static void pack_grants(struct metapack *p, const struct node *node)
 	for (ref = node->grants; ref != 0;) {
 		const struct grant *g = slab_ptr(p->caches->slab, ref);
 
+		uint8_t known = g->known, given = g->given;
+
+		if (g->access_firm && still_firm(p, node, g, g->access_us))
+			known |= GRANT_ACCESS_FIRM;
+		if (g->own_firm && still_firm(p, node, g, g->own_us))
+			known |= GRANT_OWN_FIRM;
+		if (g->any_firm && still_firm(p, node, g, g->any_us))
+			given |= GRANT_ANY_FIRM;
 		metabuf_put_u32(p->out, g->cred);
-		metabuf_put_u8(p->out, pack_known(p, node, g));
-		metabuf_put_u8(p->out, (uint8_t)g->given);
+		metabuf_put_u8(p->out, known);
+		metabuf_put_u8(p->out, given);
 		put_time(p, g->access_us);
 		put_time(p, g->any_us);
 		put_time(p, g->own_us);
@@ -403,13 +406,16 @@ static void load_grants(
 
 	while ((saved = metaview_get_u32(v)) != 0 && !v->bad) {
 		struct grant g = {.cred = map_cred(ld, saved)};
-		uint8_t known;
+		uint8_t known = metaview_get_u8(v);
+		uint8_t given = metaview_get_u8(v);
+		/* After a kill the last save may lack that rights ended. */
+		bool whole = ld->sent_us == CONTRACT_LOADED_WHOLE_US;
 
-		known = metaview_get_u8(v);
 		g.known = known & ACCESS_ALL;
-		g.access_firm = (known & GRANT_ACCESS_FIRM) != 0;
-		g.own_firm = (known & GRANT_OWN_FIRM) != 0;
-		g.given = metaview_get_u8(v);
+		g.given = given & ACCESS_ALL;
+		g.access_firm = whole && (known & GRANT_ACCESS_FIRM);
+		g.own_firm = whole && (known & GRANT_OWN_FIRM);
+		g.any_firm = whole && (given & GRANT_ANY_FIRM);
 		g.access_us = TIME48(get_time(ld, v));
 		g.any_us = TIME48(get_time(ld, v));
 		g.own_us = TIME48(get_time(ld, v));

@@ -37,22 +37,41 @@ static void names_free(char **names, int n)
 	free(names);
 }
 
-/* Sessions of cron jobs and of services are of class "background" or another
- * one: nobody logs in there. */
-static bool is_login(const char *session)
+/* Whether the session's class begins with these letters. */
+static bool is_class(const char *session, const char *letters)
 {
 	char *class = NULL;
 	bool is = sd_session_get_class(session, &class) >= 0 &&
-		  strcmp(class, "user") == 0;
+		  strncmp(class, letters, strlen(letters)) == 0;
 
 	free(class);
 	return is;
 }
 
+/* Gives the sessions that there are, sorted; -1 on failure. One whose user is
+ * not known to the end yet is left out: it becomes another one. */
+static int sessions_now(char ***out)
+{
+	char **names = NULL;
+	int n = sd_get_sessions(&names), kept = 0;
+
+	for (int i = 0; i < n; i++)
+		if (is_class(names[i], "user-incomplete"))
+			free(names[i]);
+		else
+			names[kept++] = names[i];
+	if (kept > 0)
+		qsort(names, (size_t)kept, sizeof(*names), compare);
+	*out = names;
+	return n < 0 ? n : kept;
+}
+
+/* Sessions of cron jobs, of services and of the login screen are of other
+ * classes than users' own: "user", "user-early". */
 static void on_change(evutil_socket_t fd, short what, void *arg)
 {
 	struct logins *l = arg;
-	char **now = NULL;
+	char **now;
 	uid_t uid;
 	int n;
 
@@ -60,15 +79,14 @@ static void on_change(evutil_socket_t fd, short what, void *arg)
 	(void)what;
 	/* First, so that what changes from here on wakes the loop again. */
 	(void)sd_login_monitor_flush(l->monitor);
-	n = sd_get_sessions(&now);
+	n = sessions_now(&now);
 	if (n < 0)
 		return;
-	if (n > 0)
-		qsort(now, (size_t)n, sizeof(*now), compare);
 	for (int i = 0; i < n; i++)
 		if (!(l->n > 0 && bsearch(&now[i], l->sessions, (size_t)l->n,
 				      sizeof(*now), compare)) &&
-		    is_login(now[i]) && sd_session_get_uid(now[i], &uid) >= 0)
+		    is_class(now[i], "user") &&
+		    sd_session_get_uid(now[i], &uid) >= 0)
 			l->cb(l->arg, (uint32_t)uid);
 	names_free(l->sessions, l->n);
 	l->sessions = now;
@@ -90,11 +108,9 @@ struct logins *logins_new(struct event_base *base, logins_cb cb, void *arg)
 	}
 	l->cb = cb;
 	l->arg = arg;
-	l->n = sd_get_sessions(&l->sessions);
+	l->n = sessions_now(&l->sessions);
 	if (l->n < 0)
 		l->n = 0;
-	if (l->n > 0)
-		qsort(l->sessions, (size_t)l->n, sizeof(char *), compare);
 	return l;
 }
 

@@ -177,7 +177,8 @@ void server_set_metered(struct server *s, bool metered)
 void server_end_rights(struct server *s, uint32_t uid)
 {
 	if (cachehome_caches(s->home))
-		caches_end_rights_uid(cachehome_caches(s->home), uid);
+		caches_end_rights_uid(
+		    cachehome_caches(s->home), uid, clock_now_us());
 }
 
 void server_pause(struct server *s, uint64_t until_us)

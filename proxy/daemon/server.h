@@ -117,7 +117,7 @@ void server_network_changed(struct server *s, bool woke);
 /* The machine's network is metered, or is not: for `metered = auto`. */
 void server_set_metered(struct server *s, bool metered);
 
-/* A user of this machine has logged in anew: caches_end_rights_uid(). */
+/* A user of this machine has logged in: caches_end_rights_uid(). */
 void server_end_rights(struct server *s, uint32_t uid);
 
 /* Calls ahead are paused until `until_us`, as hold_pause() has it. */

@@ -80,6 +80,7 @@ struct want_progress {
 	enum want_listing listing;
 	uint8_t farmed; /* listings that the farm was asked for */
 	bool typed;     /* the type of its object was asked for */
+	bool counted;   /* among the wants in its directory (dirs.h) */
 	struct want_place place;
 	/* The listing comes in pages side by side; the last one asked for. */
 	bool paging;

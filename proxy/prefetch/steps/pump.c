@@ -196,7 +196,7 @@ static enum step put_off(struct turn *t)
  * for again. */
 static bool counts(const struct turn *t)
 {
-	if (t->farmed || t->passes)
+	if (t->farmed || t->passes || (t->listing_waits && !t->confirms))
 		return false;
 	return t->confirms || (t->end != TURN_BLOCKED && t->end != TURN_DEAR);
 }

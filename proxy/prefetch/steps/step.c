@@ -196,40 +196,47 @@ static bool listing_confirms(struct turn *t)
  * `waits`: one would be waited for after the other. */
 static bool are_grouped(struct turn *t, bool waits)
 {
-	const struct node_ext *x = attrcache_ext(t->c->attr, t->dir);
-	uint64_t bytes = (x ? x->nchildren : 0) * ENTRY_BYTES;
+	uint64_t bytes = turn_listing_bytes(t, t->dir);
 	unsigned wants = dirs_wanted(
 	    sources_dirs(t->s->sources), node_key(t->dir), t->now_us);
 
-	if (wants < GROUP_MIN || !listing_confirms(t))
+	if (wants < GROUP_MIN || turn_is_made(t, t->dir) ||
+	    !listing_confirms(t))
 		return false;
 	return waits ? worth_listing(t->g, wants, bytes)
 		     : worth_confirming_listed(t->g, wants, bytes);
 }
 
-/* The object is to be confirmed; `rights_kept`: but for its rights. False where
- * that is under way. A listing that did not confirm it is not asked for again.
- */
-static bool step_confirm(struct turn *t, bool rights_kept)
+/* Counts the want among those of its directory, once. A session says of many
+ * names at once that they are wanted. */
+static void count_name(struct turn *t)
 {
-	struct dirs *dirs = sources_dirs(t->s->sources);
+	if (!t->at->counted && !wish_is_of_session(t->wish))
+		dirs_want(
+		    sources_dirs(t->s->sources), node_key(t->dir), t->now_us);
+	t->at->counted = true;
+}
 
-	if (!t->dir || !rights_kept || t->at->listing == LISTING_ASKED) {
+/* The object is to be confirmed; `rights_kept`: but for its rights. What a
+ * listing did not confirm is asked for by itself. */
+static void step_confirm(struct turn *t, bool rights_kept)
+{
+	bool listed = t->at->listing == LISTING_ASKED;
+
+	if (!t->dir || !rights_kept) {
 		turn_confirm(t, t->node);
-		return true;
+		return;
 	}
-	/* A session says of many names at once that they are wanted. */
-	if (!wish_is_of_session(t->wish))
-		dirs_want(dirs, node_key(t->dir), t->now_us);
-	if (turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS))
-		return false;
-	if (are_grouped(t, !(t->wish->needs & RIGHTS))) {
+	count_name(t);
+	if (turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS)) {
+		t->listing_waits = true;
+		t->at->listing = LISTING_ASKED;
+	} else if (!listed && are_grouped(t, !(t->wish->needs & RIGHTS))) {
 		t->listed = t->dir;
 		t->at->listing = LISTING_ASKED;
 	} else {
 		turn_confirm(t, t->node);
 	}
-	return true;
 }
 
 /* ---- the object itself ------------------------------------------------- */
@@ -269,7 +276,7 @@ static bool step_node(struct turn *t)
 		if (t->wish->needs & PREDICTOR_NEEDS_ACCESS)
 			need_rights(t, t->node);
 	} else if (!t->fresh) {
-		return step_confirm(t, rights_do(t));
+		step_confirm(t, rights_do(t));
 	}
 	return true;
 }
@@ -277,6 +284,12 @@ static bool step_node(struct turn *t)
 /* The listing of the object, or its name, is asked for. */
 static bool step_listed(struct turn *t)
 {
+	if (t->listed && t->listed != t->node && t->node) {
+		/* It stood for a confirmation; no call may have come of it. */
+		if (!turn_under_way(t, t->dir, NFSPROC3_READDIRPLUS))
+			turn_confirm(t, t->node);
+		return true;
+	}
 	if (t->listed != t->node)
 		return !t->listed;
 	t->at->listing = LISTING_ASKED;
@@ -339,7 +352,9 @@ bool step_begin(struct turn *t)
 
 	t->node = w->name ? NULL : attrcache_by_key(t->c->attr, w->object);
 	t->dir = directory(t->c, w->parent);
-	if ((!t->node && !t->dir) || (t->node && turn_is_made(t, t->node)))
+	if (!t->node && !t->dir)
+		return false;
+	if (t->node && w->count == 0 && turn_is_made(t, t->node))
 		return false;
 	/* Of which file system an object is, is known by its attributes. Where
 	 * only its handle is known (farm/trees_objects.h), it is that of its

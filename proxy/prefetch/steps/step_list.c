@@ -79,11 +79,10 @@ uint32_t turn_page(struct caches *c, struct node *dir, struct listing *l,
 
 /* ---- calls ------------------------------------------------------------ */
 
-/* Bytes that its listing takes. Of a directory that was never listed, the size
- * tells:
- * an entry has about 40 bytes on a server's disk, and four times as much in a
- * reply; the first block is there for few entries, too. */
-static uint64_t listing_bytes(const struct turn *t, struct node *dir)
+/* Of a directory that was never listed, its size tells: an entry has about 40
+ * bytes on a server's disk, and four times as much in a reply; the first block
+ * is there for few entries, too. */
+uint64_t turn_listing_bytes(const struct turn *t, struct node *dir)
 {
 	const struct node_ext *x = attrcache_ext(t->c->attr, dir);
 	uint64_t bytes = x ? (x->nchildren + 2) * ENTRY_BYTES : 0, least;
@@ -184,7 +183,7 @@ bool turn_list(struct turn *t)
 		return true;
 	}
 	l = list_known(t, dir);
-	bytes = listing_bytes(t, dir);
+	bytes = turn_listing_bytes(t, dir);
 	if (!l || !at->paging) {
 		at->paging = false;
 		if (turn_under_way(t, dir, NFSPROC3_READDIRPLUS) ||

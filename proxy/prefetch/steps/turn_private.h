@@ -115,6 +115,8 @@ struct turn {
 	/* The farm was asked: the want goes on from `back`, later. */
 	bool farmed;
 	struct want_place back;
+	/* A listing may confirm the node: each of its pages wakes the want. */
+	bool listing_waits;
 	bool fresh; /* the node was, before anything was asked */
 	/* The directory whose listing is to be asked for; where that is known,
 	 * it comes in pages, up to `page`. */
@@ -156,14 +158,12 @@ void turn_confirm(struct turn *t, struct node *node);
 const struct known *turn_known(struct turn *t, struct node *node);
 /* Whether attributes (and rights) will still be fresh when they are used. */
 bool turn_confirmed(struct turn *t, struct node *node, bool rights);
-/* Whether a client of ours is just making the object, or names in it: then it
- * knows what is there, and anything else that is asked of it is past with the
- * next change. Never for what somebody asked for. */
+/* Whether a client is just making the object, or names in it: it knows what is
+ * there, and an answer is past with the next change. Not if somebody asked. */
 bool turn_is_made(struct turn *t, struct node *node);
 /* Whether such a call is under way, whoever sent it: the want watches it. */
 bool turn_under_way(struct turn *t, struct node *node, uint32_t proc);
-/* Whether a reply to the procedure is worth its bytes, if nobody else wants the
- * link. */
+/* Whether a reply to the procedure is worth its bytes on an idle link. */
 bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes);
 
 /* Stages (step.c). Each returns false where the turn is over. */
@@ -171,11 +171,12 @@ bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes);
 bool turn_data(struct turn *t);
 bool turn_read(struct turn *t);
 /* step_list.c */
+/* Returns the bytes that a listing takes. */
+uint64_t turn_listing_bytes(const struct turn *t, struct node *dir);
 bool turn_list(struct turn *t);
 bool turn_pages(struct turn *t);
 
-/* Whether the listing can go out from here: its names hold, and most of the
- * entries' attributes are fresh. */
+/* Whether it can go out from here: names hold, and most entries are fresh. */
 bool turn_listing_good(struct turn *t, struct node *dir);
 /*
  * From `span->to` on, the next entries that are not fresh: `span` becomes the

@@ -220,24 +220,25 @@ TEST(test_mode_changed_within_a_tick, struct world *w)
 
 /* The server takes a right away, or gives one, and no object shows it: nothing
  * else that it said to this user counts any more. */
-static uint32_t number(struct world *w)
-{
-	struct rpc_auth_sys auth = {.uid = 1000, .gid = 1000};
-	struct rpc_cred cred = {.flavor = AUTH_SYS};
-
-	return caches_cred(w->caches, &cred, &auth);
-}
-
+/* The server takes a right away, or gives one, and no object shows it: nothing
+ * else that it said to this user counts any more. */
 TEST(test_a_contradiction_ends_all_rights, struct world *w)
 {
+	fattr3 a = attr_of(NF3REG, 20, 5);
+
+	say_getattr(w, "g", &a);
+	w->now_us += S;
+	say_access(w, "g", ACCESS3_READ, 5);
 	say_rights(w, ACCESS3_READ, S);
 	say_access(w, "f", ACCESS3_READ, 5);
-	assert_int_equal(number(w), w->cred);
+	say_getattr(w, "g", &a);
+	assert_true(may_tell(w, "g", ACCESS3_READ));
 	say_access(w, "f", 0, 5);
-	assert_int_not_equal(number(w), w->cred);
-	w->cred = number(w);
-	assert_false(may_tell(w, "f", ACCESS3_READ));
+	assert_false(may_tell(w, "g", ACCESS3_READ));
 	assert_int_equal(metrics_get(w->metrics, METRICS_RIGHTS_ENDED), 1);
+	/* It counts if it is said from then on. */
+	say_access(w, "g", ACCESS3_READ, 5);
+	assert_true(may_tell(w, "g", ACCESS3_READ));
 }
 
 /* A server that contradicts itself all the time does not have a user's rights
@@ -249,16 +250,51 @@ TEST(test_contradictions_rest, struct world *w)
 	for (int i = 0; i < 24 * 60 * 60 / 10; i++) {
 		say_access(w, "f", i % 2 ? ACCESS3_READ : 0, 5);
 		w->now_us += 10 * S;
-		w->cred = number(w);
 	}
 	ended = metrics_get(w->metrics, METRICS_RIGHTS_ENDED);
 	assert_in_range(ended, 24, 32);
-	/* Nothing is known of it for long: the first one counts at once. */
+	/* It was quiet for long: the first one counts at once. */
 	w->now_us += 3 * 3600 * (uint64_t)S;
 	say_access(w, "f", ACCESS3_READ, 5);
 	say_access(w, "f", 0, 5);
 	assert_int_equal(
 	    metrics_get(w->metrics, METRICS_RIGHTS_ENDED), ended + 1);
+}
+
+/* A user logs in while the server is away: what is cached can still be read. */
+TEST(test_rights_do_not_end_offline, struct world *w)
+{
+	struct asker who;
+	struct known k;
+
+	say_rights(w, ACCESS3_READ, S);
+	caches_end_rights_uid(w->caches, 1000, w->now_us);
+	assert_false(may_tell(w, "f", ACCESS3_READ));
+	who = asker_now(w->caches, w->cred, w->now_us);
+	who.offline = true;
+	known_node(&k, &who, node_of(w, "f"));
+	assert_true(known_access(&k, ACCESS3_READ));
+}
+
+/* An answer that was under way when the server refused something to a later
+ * call grants nothing. */
+TEST(test_refused_meanwhile, struct world *w)
+{
+	union nfs_args args = {.read = {.file = fh_of("f"), .count = 1}};
+	union nfs_res res = {.status = NFS3ERR_ACCES};
+	struct asker who;
+	struct known k;
+	uint64_t sent_us = w->now_us;
+
+	say_access(w, "f", ACCESS3_READ, 5);
+	say(w, NFSPROC3_READ, &args, &res, round_trip(w));
+	res.status = NFS3_OK;
+	res.read.READ3res_u.resok.file_attributes = post(NF3REG, 20, 5);
+	say(w, NFSPROC3_READ, &args, &res, sent_us);
+	who = asker_now(w->caches, w->cred, w->now_us);
+	known_node(&k, &who, node_of(w, "f"));
+	assert_false(known_own(&k));
+	assert_false(known_granted(&k, ACCESS3_READ));
 }
 
 TEST(test_own_chmod_ends_grants, struct world *w)

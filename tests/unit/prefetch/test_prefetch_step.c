@@ -15,6 +15,8 @@
 #include "prefetch/calls/refused.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/prefetch_fixture.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 #include "prefetch/step_fixture.h"
 
@@ -87,6 +89,8 @@ TEST(test_under_way, struct step_world *s)
 	assert_step(s, want(s, "twin", "dir", OPEN), STEP_WAITS, "ACCESS twin");
 }
 
+static const char *const SIX[] = {"one", "two", "three", "four", "five", "six"};
+
 /* Some files in "dir", whose rights were given when they had been there for a
  * while, and whose attributes are too old now. */
 static void know_files(
@@ -107,30 +111,30 @@ static void know_files(
  * names in a directory, its listing brings them for less. */
 TEST(test_confirmed_by_the_directory, struct step_world *s)
 {
-	static const char *const files[] = {"one", "two", "three", "four"};
-
-	know_files(s, files, 4, ACCESS_ALL);
+	know_files(s, SIX, 6, ACCESS_ALL);
 	assert_step(s, want(s, "one", "dir", OPEN), STEP_WAITS,
 	    "ACCESS dir, ACCESS one");
 	assert_step(s, want(s, "two", "dir", OPEN), STEP_WAITS, "ACCESS two");
+	(void)step(s, want(s, "three", "dir", OPEN));
+	(void)step(s, want(s, "four", "dir", OPEN));
+	s->seen = s->up.n;
 	assert_step(
-	    s, want(s, "three", "dir", OPEN), STEP_WAITS, "READDIRPLUS dir");
-	assert_step(s, want(s, "four", "dir", OPEN), STEP_WAITS, "");
+	    s, want(s, "five", "dir", OPEN), STEP_WAITS, "READDIRPLUS dir");
+	assert_step(s, want(s, "six", "dir", OPEN), STEP_WAITS, "");
 }
 
 /* The listing came, without some name: that is asked for by itself. */
 TEST(test_not_confirmed_by_the_directory, struct step_world *s)
 {
-	static const char *const files[] = {"one", "two", "three"};
 	struct want *w;
 
-	know_files(s, files, 3, ACCESS_ALL);
-	(void)step(s, want(s, "one", "dir", OPEN));
-	(void)step(s, want(s, "two", "dir", OPEN));
-	w = want(s, "three", "dir", OPEN);
-	s->seen = s->up.n;
-	assert_step(s, w, STEP_WAITS, "READDIRPLUS dir");
-	assert_step(s, w, STEP_WAITS, "ACCESS three");
+	know_files(s, SIX, 6, ACCESS_ALL);
+	for (int i = 0; i < 4; i++)
+		dirs_want(
+		    sources_dirs(s->pf.sources), key_of("dir"), s->w->now_us);
+	w = want(s, "five", "dir", OPEN);
+	want_progress(w)->listing = LISTING_ASKED;
+	assert_step(s, w, STEP_WAITS, "ACCESS dir, ACCESS five");
 }
 
 /* The server may give by now what it denied then. */
