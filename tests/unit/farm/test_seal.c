@@ -240,8 +240,11 @@ static void folder_end(struct folder *f)
 
 static void put(struct folder *f, const void *data, size_t len, mode_t mode)
 {
-	FILE *out = fopen(f->file, "w");
+	FILE *out;
 
+	/* Nobody but root could write to the one that may be there. */
+	(void)unlink(f->file);
+	out = fopen(f->file, "w");
 	assert_non_null(out);
 	assert_int_equal(fwrite(data, 1, len, out), len);
 	assert_int_equal(fclose(out), 0);

@@ -15,7 +15,7 @@
 #include "nfsproto/nfs3_object.h"
 #include "nfsproto/nfs_proc.h"
 
-static const struct user user = {.uid = 1000, .gid = 1000};
+static const struct user user = {.uid = HINT_WORLD_UID, .gid = HINT_WORLD_UID};
 
 uint64_t hint_world_key(const char *fh)
 {

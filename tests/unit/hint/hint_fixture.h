@@ -16,6 +16,10 @@
 
 struct event_base;
 
+/* The user who hints; most likely not whoever runs the test, for whom the
+ * daemon would keep places. */
+enum { HINT_WORLD_UID = 4711 };
+
 struct hint_world {
 	struct event_base *base;
 	struct config_server config;

@@ -189,7 +189,7 @@ TEST(test_order_while_reading, struct hint_world *w)
 		snprintf(name, sizeof(name), "f%d", i);
 		expect_bytes(w, name, 0, BYTES);
 	}
-	read_at(w, 1000, "f11", 0);
+	read_at(w, HINT_WORLD_UID, "f11", 0);
 	assert_int_equal(told(s).passed, 11);
 	for (int i = 12; i < 60; i++) {
 		snprintf(name, sizeof(name), "f%d", i);
@@ -221,18 +221,19 @@ TEST(test_reader, struct hint_world *w)
 	struct hint_stream *s = add_files(w, stream(w, ""), 40);
 
 	read_at(w, 1001, "f5", 0);
-	read_at(w, 1000, "f5", 4096); /* of that file, but not there */
+	read_at(
+	    w, HINT_WORLD_UID, "f5", 4096); /* of that file, but not there */
 	assert_int_equal(told(s).used, 0);
-	read_at(w, 1000, "f5", 999);
+	read_at(w, HINT_WORLD_UID, "f5", 999);
 	assert_int_equal(told(s).used, 1);
 	assert_int_equal(told(s).reached, 6);
 	assert_int_equal(told(s).passed, 5);
 	/* Back again: it is gone, and nothing happens. */
-	read_at(w, 1000, "f2", 0);
+	read_at(w, HINT_WORLD_UID, "f2", 0);
 	assert_int_equal(told(s).used, 1);
 	/* A stream does not ask for places that its reader has passed. */
 	expect_bytes(w, "f5", 0, BYTES);
-	read_at(w, 1000, "f6", 0);
+	read_at(w, HINT_WORLD_UID, "f6", 0);
 	expect_bytes(w, "f7", 0, BYTES);
 }
 
@@ -241,15 +242,15 @@ TEST(test_far, struct hint_world *w)
 {
 	struct hint_stream *s = add_files(w, stream(w, ""), 48);
 
-	read_at(w, 1000, "f30", 0);
-	read_at(w, 1000, "f47", 0);
+	read_at(w, HINT_WORLD_UID, "f30", 0);
+	read_at(w, HINT_WORLD_UID, "f47", 0);
 	assert_int_equal(told(s).used, 2);
 	assert_int_equal(told(s).passed, 0);
-	read_at(w, 1000, "f1", 0);
+	read_at(w, HINT_WORLD_UID, "f1", 0);
 	assert_int_equal(told(s).passed, 1);
-	read_at(w, 1000, "f31", 0);
+	read_at(w, HINT_WORLD_UID, "f31", 0);
 	assert_int_equal(told(s).passed, 1);
-	read_at(w, 1000, "f32", 0);
+	read_at(w, HINT_WORLD_UID, "f32", 0);
 	assert_int_equal(told(s).reached, 33);
 }
 
@@ -262,7 +263,7 @@ TEST(test_reader_first, struct hint_world *w)
 	add(s, 2, "b", 0);
 	add(s, 3, "c", 0);
 	turn(w);
-	read_at(w, 1000, "B", 0);
+	read_at(w, HINT_WORLD_UID, "B", 0);
 	hint_world_tell(w, "root", "a", "A", 5000);
 	hint_world_tell(w, "root", "b", "B", 5000);
 	hint_world_tell(w, "root", "c", "C", 5000);
@@ -284,10 +285,10 @@ TEST(test_reader_inside, struct hint_world *w)
 	make_files(w, 1);
 	assert_int_equal(hint_add(s, &h), 0);
 	turn(w);
-	read_at(w, 1000, "f0", 0);
+	read_at(w, HINT_WORLD_UID, "f0", 0);
 	expect_bytes(w, "f0", 0, 16384);
 	for (uint64_t at = BYTES; at < 40000; at += BYTES)
-		read_at(w, 1000, "f0", at);
+		read_at(w, HINT_WORLD_UID, "f0", at);
 	expect_bytes(w, "f0", 33000, 16384);
 }
 
@@ -296,7 +297,7 @@ TEST(test_long_reads, struct hint_world *w)
 {
 	struct hint_stream *s = stream(w, "");
 	struct predictor_obs obs = {.kind = PREDICTOR_READ,
-	    .uid = 1000,
+	    .uid = HINT_WORLD_UID,
 	    .object = hint_world_key("f0"),
 	    .count_bytes = 100 * BYTES};
 
@@ -372,7 +373,7 @@ TEST(test_long, struct hint_world *w)
 	now_ms += 61000;
 	turn(w);
 	expect_bytes(w, "F", at, 16384);
-	read_at(w, 1000, "F", 0);
+	read_at(w, HINT_WORLD_UID, "F", 0);
 	assert_false(told(s).full);
 }
 
@@ -402,7 +403,7 @@ TEST(test_ahead, struct hint_world *w)
 	assert_int_equal(n, (1 << 20) / 2024 + 1);
 	assert_true(told(s).full);
 	assert_int_equal(told(s).waiting, 1000 - n);
-	read_at(w, 1000, "f0", 999000 - 5000);
+	read_at(w, HINT_WORLD_UID, "f0", 999000 - 5000);
 	want = queue_next(w->pf.queue);
 	assert_non_null(want);
 	assert_true(want->wish.offset == (999 - n) * 1000);
