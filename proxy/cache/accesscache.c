@@ -92,8 +92,9 @@ static struct grant *get(
 	return g;
 }
 
-/* Whether something may be removed may go by more than the state of the object.
- */
+/* Whether the server gives what it gave before, of the bits that were asked for
+ * both times. DELETE does not count: it may go by more than the object's own
+ * state. */
 static bool same_answer(const struct grant *g, uint32_t asked, uint32_t given)
 {
 	return ((g->given ^ given) & g->known & asked &
@@ -133,16 +134,18 @@ void accesscache_set_answered(struct accesscache *xc, struct node *node,
     uint32_t cred, bool own, uint64_t sent_us)
 {
 	struct grant *g = get(xc, node, cred);
+	bool firm;
 
 	if (!g || was_refused(g, sent_us))
 		return;
+	firm = attrcache_firm(xc->ac, node, sent_us);
 	if (sent_us > g->any_us) {
 		g->any_us = TIME48(sent_us);
-		g->any_firm = attrcache_firm(xc->ac, node, sent_us);
+		g->any_firm = firm;
 	}
 	if (own && sent_us > g->own_us) {
 		g->own_us = TIME48(sent_us);
-		g->own_firm = attrcache_firm(xc->ac, node, sent_us);
+		g->own_firm = firm;
 	}
 }
 
@@ -175,19 +178,13 @@ void accesscache_load(
     struct accesscache *xc, struct node *node, const struct grant *saved)
 {
 	struct grant *g = get(xc, node, saved->cred);
+	slab_ref next;
 
 	if (!g)
 		return;
-	*g = (struct grant){.next = g->next,
-	    .cred = g->cred,
-	    .access_us = saved->access_us,
-	    .known = saved->known,
-	    .given = saved->given,
-	    .any_us = saved->any_us,
-	    .any_firm = saved->any_firm,
-	    .access_firm = saved->access_firm,
-	    .own_firm = saved->own_firm,
-	    .own_us = saved->own_us};
+	next = g->next;
+	*g = *saved;
+	g->next = next;
 }
 
 void accesscache_drop(struct accesscache *xc, struct node *node)

@@ -308,7 +308,8 @@ void attrcache_load(struct attrcache *ac, struct node *node, const fattr3 *a,
 	node->flags |= NODE_WRITTEN;
 	node->sent_us = TIME48(sent_us);
 	node->seen_us = TIME48(now_us);
-	srvclock_show(&node_slot(ac, node)->clock, time_ns(&a->ctime), now_us);
+	srvclock_show(
+	    &node_slot(ac, node)->clock, nfstime_ns(&a->ctime), now_us);
 }
 
 size_t attrcache_count(const struct attrcache *ac)

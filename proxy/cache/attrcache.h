@@ -245,6 +245,11 @@ static inline bool nfstime_equal(const nfstime3 *a, const nfstime3 *b)
 	return a->seconds == b->seconds && a->nseconds == b->nseconds;
 }
 
+static inline uint64_t nfstime_ns(const nfstime3 *t)
+{
+	return t->seconds * UINT64_C(1000000000) + t->nseconds;
+}
+
 /* Whether these attributes are of the version that is known: type, file system
  * and number of the file, size, mtime and ctime agree. */
 bool attrcache_is_version(

@@ -112,10 +112,11 @@ static void clock_look(struct attrcache *ac, const struct node *node,
 	if (!fs || fs->fs.fsid != a->fsid || nfstime_equal(was, &a->ctime))
 		return;
 	if (since_us > CONTRACT_LOADED_WHOLE_US)
-		srvclock_compare(&fs->clock, time_ns(&a->ctime), since_us,
+		srvclock_compare(&fs->clock, nfstime_ns(&a->ctime), since_us,
 		    wall_us(ac, now_us));
-	if (fs->fs.clock_back || !srvclock_went_back(&fs->clock, time_ns(was),
-				     time_ns(&a->ctime), since_us))
+	if (fs->fs.clock_back ||
+	    !srvclock_went_back(
+		&fs->clock, nfstime_ns(was), nfstime_ns(&a->ctime), since_us))
 		return;
 	fs->fs.clock_back = true;
 	ac->nback++;
@@ -129,7 +130,7 @@ static void clock_show(
 	struct fsys_slot *fs = node_slot(ac, node);
 
 	if (fs)
-		srvclock_show(&fs->clock, time_ns(&node->ctime), now_us);
+		srvclock_show(&fs->clock, nfstime_ns(&node->ctime), now_us);
 }
 
 bool attrcache_may_fill(
@@ -263,7 +264,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	 * server that lost its memory has lost WRITEs that were not committed,
 	 * and their client sends them again. */
 	if (!same_contents(node, a) &&
-	    time_ns(&a->ctime) > time_ns(&node->ctime))
+	    nfstime_ns(&a->ctime) > nfstime_ns(&node->ctime))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
@@ -462,7 +463,7 @@ void attrcache_replaced(const struct attrcache *ac, struct node *was,
 	    attrcache_type(ac, is) == NF3DIR)
 		return;
 	if ((was->flags & NODE_CHANGED) ||
-	    time_ns(&is->ctime) - time_ns(&was->ctime) < SHORT_LIFE_NS)
+	    nfstime_ns(&is->ctime) - nfstime_ns(&was->ctime) < SHORT_LIFE_NS)
 		is->flags |= NODE_LIVELY;
 	is->flags |= NODE_CHANGED;
 }
@@ -475,7 +476,7 @@ uint64_t attrcache_still_us(struct attrcache *ac, const struct node *node,
 	const struct fsys_slot *fs = node_slot(ac, node);
 	uint64_t known_us =
 	    sent_us > node->seen_us ? sent_us - node->seen_us : 0;
-	uint64_t clock_ns, ctime_ns = time_ns(&node->ctime);
+	uint64_t clock_ns, ctime_ns = nfstime_ns(&node->ctime);
 
 	if (!fs)
 		return known_us;
@@ -517,6 +518,6 @@ bool attrcache_firm(
 	grain_us = fs->fs.subseconds ? GRAIN_US : GRAIN_COARSE_US;
 	return sent_us >= node->seen_us + grain_us ||
 	       (!fs->fs.clock_back &&
-		   srvclock_past(
-		       &fs->clock, time_ns(&node->ctime), grain_us, sent_us));
+		   srvclock_past(&fs->clock, nfstime_ns(&node->ctime), grain_us,
+		       sent_us));
 }

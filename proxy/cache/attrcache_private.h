@@ -113,11 +113,6 @@ static inline struct fsys_slot *node_slot(
 	return node->profile ? ac->fsys[node_profile(ac, node)->fsys] : NULL;
 }
 
-static inline uint64_t time_ns(const nfstime3 *t)
-{
-	return t->seconds * UINT64_C(1000000000) + t->nseconds;
-}
-
 /* When the node was last changed by a call of our own, as far as is known. */
 static inline uint64_t node_changed_us(
     const struct attrcache *ac, const struct node *node)

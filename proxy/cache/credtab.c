@@ -12,11 +12,7 @@
 
 #include "hashing/hash_key.h"
 
-enum {
-	SLOTS = CREDTAB_MAX * 2, /* a power of two */
-	/* A number says which place it is of, and which credential there. */
-	GENERATIONS = UINT32_MAX / CREDTAB_MAX - 1,
-};
+enum { SLOTS = CREDTAB_MAX * 2 }; /* a power of two */
 
 /* Between two times that all rights of a credential end. */
 #define REST_US     UINT64_C(60000000)
@@ -24,11 +20,11 @@ enum {
 
 struct cred {
 	struct cred_key key;
+	/* One more than its index; and CREDTAB_MAX more for each credential
+	 * that had its place before. */
 	uint32_t id;
 	uint32_t next; /* index + 1 of the next of equal hash */
 	uint64_t used; /* when it was last asked for, by `calls` */
-	/* How often its place had another credential before. */
-	uint32_t generation;
 	uint64_t rights_since_us;
 	/* When credtab_end_rights() may do so again, and how long after that it
 	 * then rests. */
@@ -123,23 +119,22 @@ static uint32_t take_index(struct credtab *ct)
 		ct->room = room;
 	}
 	if (ct->n < ct->room) {
-		ct->creds[ct->n].generation = 0;
+		ct->creds[ct->n].id = 0;
 		return ct->n++;
 	}
 	for (uint32_t i = 1; i < ct->n; i++)
 		if (ct->creds[i].used < ct->creds[oldest].used)
 			oldest = i;
-	if (ct->creds[oldest].generation == GENERATIONS)
+	if (ct->creds[oldest].id > UINT32_MAX - CREDTAB_MAX)
 		return UINT32_MAX;
 	unlink_cred(ct, oldest);
-	ct->creds[oldest].generation++;
 	return oldest;
 }
 
 uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
 {
 	uint32_t *slot = slot_of(ct, key);
-	uint32_t index, generation;
+	uint32_t index, former;
 	struct cred *c;
 
 	ct->calls++;
@@ -154,10 +149,9 @@ uint32_t credtab_get(struct credtab *ct, const struct cred_key *key)
 	if (index == UINT32_MAX)
 		return 0;
 	c = &ct->creds[index];
-	generation = c->generation;
+	former = c->id;
 	*c = (struct cred){.key = *key,
-	    .id = generation * CREDTAB_MAX + index + 1,
-	    .generation = generation,
+	    .id = former ? former + CREDTAB_MAX : index + 1,
 	    .next = *slot,
 	    .used = ct->calls};
 	*slot = index + 1;

@@ -335,11 +335,6 @@ static void learn_read(const struct learn *l)
 		add_data(l, node);
 }
 
-static uint64_t ctime_ns(const nfstime3 *t)
-{
-	return t->seconds * UINT64_C(1000000000) + t->nseconds;
-}
-
 /*
  * Whether the attributes of an entry are as good as those of a GETATTR. Some
  * servers keep listings apart, as GlusterFS does with its readdir-ahead, and
@@ -348,24 +343,23 @@ static uint64_t ctime_ns(const nfstime3 *t)
  * its file system does. What entries show otherwise is asked for.
  */
 static bool entry_counts(
-    const struct learn *l, const nfs3_fh *fh, const fattr3 *a)
+    const struct learn *l, struct node *node, const fattr3 *a)
 {
 	enum { CLOCKS_NS = 1000000000 };
 	struct attrcache *ac = l->caches->attr;
-	struct node *node = attrcache_find(ac, fh);
 	struct fsys *fs = attrcache_find_fsys(ac, a->fsid);
-	uint64_t listed_ns = ctime_ns(&a->ctime), known_ns = 0;
+	uint64_t listed_ns = nfstime_ns(&a->ctime), known_ns = 0;
 
 	if (!fs || fs->clock_back)
 		return true;
-	if (node && (node->flags & NODE_ATTRS) && l->sent_us >= node->seen_us &&
+	if ((node->flags & NODE_ATTRS) && l->sent_us >= node->seen_us &&
 	    node->fileid == a->fileid)
-		known_ns = ctime_ns(&node->ctime);
+		known_ns = nfstime_ns(&node->ctime);
 	if (known_ns > listed_ns + CLOCKS_NS)
 		fs->lists_old = true;
 	if (!fs->lists_old && known_ns <= listed_ns)
 		return true;
-	if (node && !attrcache_is_version(ac, node, a))
+	if (!attrcache_is_version(ac, node, a))
 		node->sent_us = 0;
 	return false;
 }
@@ -377,17 +371,17 @@ static bool entry_counts(
 static void learn_entry(
     const struct learn *l, struct node *dir, const struct nfs3_dirent *e)
 {
-	const nfs3_fh *fh = &e->handle.post_op_fh3_u.handle;
 	const fattr3 *a = &e->attributes.post_op_attr_u.attributes;
 	struct node *child;
 
 	if (!e->handle.handle_follows || !e->attributes.attributes_follow ||
 	    e->name.len == 0)
 		return;
-	child =
-	    learn_node(l, fh, entry_counts(l, fh, a) ? &e->attributes : NULL);
+	child = get_node(l, &e->handle.post_op_fh3_u.handle);
 	if (!child)
 		return;
+	if (entry_counts(l, child, a))
+		(void)apply(l, child, a);
 	if (dir)
 		bind_name(l, dir, &e->name, child);
 	learn_answered(l, child, false);

@@ -170,7 +170,8 @@ static bool step_unknown(struct turn *t)
 	return t->dir != NULL;
 }
 
-/* Whether the rights that are wanted need not be asked for, only attributes. */
+/* Whether attributes are all that has to be asked for: no rights are wanted, or
+ * those that the server gave still last. */
 static bool rights_do(struct turn *t)
 {
 	if (!(t->wish->needs & RIGHTS))
@@ -179,7 +180,8 @@ static bool rights_do(struct turn *t)
 	       ++t->s->rights_kept % RIGHTS_CHECKED != 0;
 }
 
-/* Whether entries in the directory's listing confirm their objects. */
+/* Whether the directory's listing would confirm the objects in it: the server
+ * gives one, and has not listed old attributes on that file system. */
 static bool listing_confirms(struct turn *t)
 {
 	const struct fsys *fs = attrcache_fsys(t->c->attr, t->dir);

@@ -44,7 +44,7 @@ struct steps {
 	struct farmed farmed[FARMED];
 	unsigned nfarmed;
 	struct predictor_extent extents[EXTENTS]; /* of the turn's file */
-	unsigned rights_kept; /* confirmations that may have left rights out */
+	unsigned rights_kept; /* confirmations for which rights last */
 };
 
 /* A call that a want needs, as its steps decide. */

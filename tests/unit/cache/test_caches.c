@@ -253,7 +253,7 @@ TEST(test_contradictions_rest, struct world *w)
 	}
 	ended = metrics_get(w->metrics, METRICS_RIGHTS_ENDED);
 	assert_in_range(ended, 24, 32);
-	/* It was quiet for long: the first one counts at once. */
+	/* After some quiet hours the first contradiction counts at once. */
 	w->now_us += 3 * 3600 * (uint64_t)S;
 	say_access(w, "f", ACCESS3_READ, 5);
 	say_access(w, "f", 0, 5);

@@ -242,7 +242,7 @@ static void put(struct folder *f, const void *data, size_t len, mode_t mode)
 {
 	FILE *out;
 
-	/* Nobody but root could write to the one that may be there. */
+	/* A file may be there with a mode that lets only root write to it. */
 	(void)unlink(f->file);
 	out = fopen(f->file, "w");
 	assert_non_null(out);

@@ -492,7 +492,7 @@ TEST(test_file_that_is_being_made, struct step_world *s)
 	assert_step(s, want(s, "file", "dir", OPEN), STEP_WAITS, "ACCESS file");
 }
 
-/* A listing would be past with the next name. */
+/* The next name that its client makes there would make a listing old. */
 TEST(test_directory_that_is_being_filled, struct step_world *s)
 {
 	struct want *w;
