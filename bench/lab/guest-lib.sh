@@ -82,36 +82,44 @@ lab_err() { echo "lab: $*" >&2; return 1; }
 # `read` with a time limit on a pipe that nobody writes to: no fork, which
 # costs tens of milliseconds in the guest.
 lab_nap() {
-	if [ -z "${lab_nap_fd:-}" ]; then
-		local p
-		p=$(mktemp -u /tmp/nap.XXXXXX)
-		mkfifo "$p" && exec {lab_nap_fd}<>"$p" && rm "$p"
-	fi
+	# A pipe whose writing end is open here, too, so that nothing ever comes.
+	[ -n "${lab_nap_fd:-}" ] || exec {lab_nap_fd}<> <(:)
 	read -r -t "$1" -u "$lab_nap_fd"
 	return 0
 }
 
 lab_now() { LAB_NOW=${EPOCHREALTIME/[.,]/}; }
 
+# It sleeps three times as long as COMMAND took: whoever waits for half a minute
+# would keep a processor busy otherwise.
 lab_poll() {
-	local end
+	local end began nap
 	lab_now
 	end=$((LAB_NOW + $1 * 1000000))
 	shift
-	until "$@"; do
+	while :; do
+		began=$LAB_NOW
+		! "$@" || return 0
 		lab_now
 		[ "$LAB_NOW" -lt $end ] || return 1
-		lab_nap 0.05
+		nap=$(((LAB_NOW - began) * 3 + 50000))
+		printf -v nap '%d.%06d' $((nap / 1000000)) $((nap % 1000000))
+		lab_nap "$nap"
+		lab_now
 	done
 }
 
 # Is TCP port $2 listening in the network namespace of process $1?
 lab_listening() {
-	local hex line
+	local hex line tcp tcp6
 	printf -v hex ':%04X ' "$2"
-	while read -r line; do
+	{
+		mapfile -t tcp <"/proc/$1/net/tcp"
+		mapfile -t tcp6 <"/proc/$1/net/tcp6"
+	} 2>/dev/null
+	for line in "${tcp[@]}" "${tcp6[@]}"; do
 		[[ $line = *"$hex"*' 0A '* ]] && return 0
-	done < <(cat "/proc/$1/net/tcp" "/proc/$1/net/tcp6" 2>/dev/null)
+	done
 	return 1
 }
 
@@ -126,8 +134,13 @@ lab_dead() { ! lab_alive "$1"; }
 
 # --- the link ----------------------------------------------------------------
 
-lab_index() { cat "$LAB_STATE/srv/${1:-$LAB_ON}/index"; }
-lab_holder() { cat "$LAB_STATE/srv/${1:-$LAB_ON}/holder"; }
+lab_index() { lab_word index "$@"; }
+lab_holder() { lab_word holder "$@"; }
+# lab_word FILE [SERVER]: without a process, each of which takes UML 60 ms
+lab_word() {
+	local word
+	read -r word <"$LAB_STATE/srv/${2:-$LAB_ON}/$1" && echo "$word"
+}
 lab_addr() { echo "10.99.$(lab_index "$1").2"; }
 lab_floor_addr() { echo "10.97.$(lab_index "$1").2"; }
 lab_in() {
@@ -160,10 +173,12 @@ lab_netem() {
 }
 
 lab_link() {
-	local dev args holder
+	local dev args holder was
 	dev=lab$(lab_index)
 	holder=$(lab_holder)
+	read -r was <"$LAB_STATE/srv/$LAB_ON/link"
 	echo "$1 $2 $3 $4" >"$LAB_STATE/srv/$LAB_ON/link"
+	if [ "$1$2$3$4" = ---- ] && [ "$was" = "- - - -" ]; then return; fi
 	if [ "$1$2$3$4" = ---- ]; then
 		tc qdisc del dev "$dev" root 2>/dev/null
 		nsenter -t "$holder" -n tc qdisc del dev eth0 root 2>/dev/null
@@ -225,6 +240,13 @@ lab_floor() {
 
 # --- mounts ------------------------------------------------------------------
 
+# lab_kernel_has MAJOR MINOR: is the guest's kernel that one, or newer?
+lab_kernel_has() {
+	local major minor
+	IFS=.- read -r major minor _ </proc/sys/kernel/osrelease
+	((major > $1 || (major == $1 && minor >= $2)))
+}
+
 lab_mount() {
 	local where=$1 path=$2 dir=$3 opts=vers=3,nolock,mountproto=tcp host
 	case $where in
@@ -232,8 +254,7 @@ lab_mount() {
 	floor)  host=$(lab_floor_addr "$LAB_ON"); opts+=,proto=tcp,mountport=20048 ;;
 	# As forefetch mount has it: mount_options_preset().
 	proxy)  host=127.0.0.1; opts+=,proto=tcp,port=2050,mountport=2050,acdirmin=1
-		[ "$(printf '%s\n' 6.12 "$(uname -r)" | sort -V | head -n 1)" != 6.12 ] ||
-			opts+=,noalignwrite ;;
+		if lab_kernel_has 6 12; then opts+=,noalignwrite; fi ;;
 	*)      host=${where%:*}
 		opts+=,port=${where##*:},mountport=${where##*:}
 		case $host in
@@ -243,7 +264,7 @@ lab_mount() {
 		esac ;;
 	esac
 	# See guest-server.sh; `acl` in OPTS has the last word.
-	[ "$(cat "$LAB_STATE/srv/$LAB_ON/kind")" != ganesha ] || opts+=,noacl
+	[ "$(lab_word kind)" != ganesha ] || opts+=,noacl
 	opts+=${LAB_MOUNT_OPTS:+,$LAB_MOUNT_OPTS}${4:+,$4}
 	mkdir -p "$dir"
 	mount -t nfs -o "$opts" "$host:$path" "$dir"
@@ -351,7 +372,7 @@ lab_proxy_start() {
 	) &
 	disown
 	lab_poll 20 test -s "$base.pid" || return 1
-	pid=$(cat "$base.pid")
+	read -r pid <"$base.pid"
 	lab_poll 30 lab_proxy_settled "$pid" ||
 		{ lab_err "forefetchd does not listen on: $lab_ports"; return 1; }
 	lab_alive "$pid" || {
@@ -369,8 +390,8 @@ lab_proxy_pid() {
 }
 
 lab_proxy_status() {
-	cat "$LAB_STATE/$LAB_PROXY_NAME.status" 2>/dev/null
-}
+	echo "$(<"$LAB_STATE/$LAB_PROXY_NAME.status")"
+} 2>/dev/null
 
 lab_proxy_end() {
 	local pid

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 # shellcheck shell=bash
 #
-# lab_pair [-n RUNS] [-w WARM] [-d DIR] [-p PREPARE] [-f] [-r] [--json FILE]
-#          NAME -- COMMAND [ARG...]
+# lab_pair [-n RUNS] [-w WARM] [-d DIR] [-p PREPARE] [-f] [-r] [-b]
+#          [--json FILE] NAME -- COMMAND [ARG...]
 #
 # Runs COMMAND in DIR (below the export) of the direct mount and of the proxy
 # mount in turn, RUNS times each (default 5), with the guest's caches dropped
@@ -11,6 +11,8 @@
 #   -f  also run at RTT 0 on the direct mount (the floor)
 #   -r  mount anew before each run
 #   -p  shell command evaluated before each run, not timed
+#   -b  also count the bytes that come from the server, until two seconds after
+#       a run: what it wrote is on the server by then
 #   --json FILE  append one JSON object
 #
 # Both mounts are bound to the same path, so that a job which prints where it
@@ -18,7 +20,7 @@
 # from the first direct run is WRONG: it is not timed, and lab_pair fails.
 
 lab_pair() {
-	local runs=5 warm=1 dir=. prepare=: floor=no remount=no json='' name
+	local runs=5 warm=1 dir=. prepare=: floor=no remount=no bytes=no json='' name
 	local rows=$LAB_STATE/pair/rows i side sides
 	while [ $# -gt 0 ]; do
 		case $1 in
@@ -28,6 +30,7 @@ lab_pair() {
 		-p) prepare=$2; shift 2 ;;
 		-f) floor=yes; shift ;;
 		-r) remount=yes; shift ;;
+		-b) bytes=yes; shift ;;
 		--json) json=$2; shift 2 ;;
 		*) break ;;
 		esac
@@ -57,9 +60,10 @@ lab_pair() {
 	/usr/bin/env python3 "$LAB_D/pair.py" "$name" "$rows" ${json:+"$json"}
 }
 
-# One run.  Uses dir, prepare, remount and rows of lab_pair.
+# One run.  Uses dir, prepare, remount, bytes and rows of lab_pair.
 lab_pair_run() {
 	local side=$1 i=$2 mnt=$LAB_PROXY out=$LAB_STATE/pair/out t0 t1 rc ok=1
+	local came=0
 	shift 2
 	case $side in direct) mnt=$LAB_DIRECT ;; floor) mnt=$LAB_FLOOR ;; esac
 	if [ "$remount" = yes ]; then lab_pair_remount "$mnt" || return 1; fi
@@ -67,7 +71,13 @@ lab_pair_run() {
 	mount --bind "$mnt/$dir" "$LAB_WORK" || return 1
 	lab_drop_caches
 	rc=0
+	[ $bytes = no ] || came=$(lab_pair_came)
 	lab_pair_timed "$@"
+	if [ $bytes = yes ]; then
+		sync
+		lab_nap 2
+		came=$(($(lab_pair_came) - came))
+	fi
 	# -i: else umount.nfs tells the server of an unmount for the bind too.
 	umount -i "$LAB_WORK" || lab_err "the job left something running"
 	echo "$rc" >>"$out"
@@ -80,7 +90,12 @@ lab_pair_run() {
 			diff "$out.ref" "$out" | head -20
 		} >&2
 	fi
-	echo "$side $i $((t1 - t0)) $rc $ok" >>"$rows"
+	echo "$side $i $((t1 - t0)) $rc $ok $came" >>"$rows"
+}
+
+# Bytes that have come from the server, over its link or without one.
+lab_pair_came() {
+	cat "/sys/class/net/lab$(lab_index)/statistics/rx_bytes"
 }
 
 # Sets t0, t1 and rc of its caller.

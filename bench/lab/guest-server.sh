@@ -11,8 +11,11 @@
 
 lab_server_new() {
 	local name=$1 kind=$2 path=$3 dir=$LAB_STATE/srv/$1 i holder
-	i=$(ls "$LAB_STATE/srv" 2>/dev/null | wc -l)
-	mkdir -p "$dir" || return 1
+	mkdir -p "$LAB_STATE/srv" || return 1
+	i=0
+	while [ -e "$LAB_STATE/srv/index-$i" ]; do i=$((i + 1)); done
+	: >"$LAB_STATE/srv/index-$i"
+	mkdir "$dir" || return 1
 	echo "$i" >"$dir/index"
 	echo "$kind" >"$dir/kind"
 	echo "- - - -" >"$dir/link"
@@ -27,7 +30,7 @@ lab_server_new() {
 	disown
 	echo "$holder" >"$dir/holder"
 	# It is ready when it sleeps.
-	lab_poll 10 grep -qx sleep "/proc/$holder/comm" || return 1
+	lab_poll 10 lab_sleeps "$holder" || return 1
 	lab_join "lab$i" eth0 "10.99.$i" "$holder" &&
 		lab_join "floor$i" eth1 "10.97.$i" "$holder" || return 1
 	# As its root, since / and /srv cannot be exported here.
@@ -35,13 +38,18 @@ lab_server_new() {
 	LAB_ON=$name lab_server_start
 }
 
+lab_sleeps() { [ "$(<"/proc/$1/comm")" = sleep ]; }
+
 # lab_join OURS THEIRS NET HOLDER: a pair of devices, NET.1 here, NET.2 there
 lab_join() {
-	ip link add "$1" type veth peer name "$2" netns "$4" &&
-		ip addr add "$3.1/24" dev "$1" &&
-		ip link set "$1" up &&
-		nsenter -t "$4" -n ip addr add "$3.2/24" dev "$2" &&
-		nsenter -t "$4" -n ip link set "$2" up
+	ip -batch - <<-END && nsenter -t "$4" -n ip -batch - <<-END2
+		link add $1 type veth peer name $2 netns $4
+		addr add $3.1/24 dev $1
+		link set $1 up
+	END
+		addr add $3.2/24 dev $2
+		link set $2 up
+	END2
 }
 
 lab_server_start() {

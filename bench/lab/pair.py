@@ -2,8 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 """Table and JSON of lab_pair: pair.py NAME ROWS [JSON].
 
-ROWS has lines `side run microseconds status ok`; sides are direct, first
-(the proxy's first runs), proxy and floor.  Exit status 1 when a run is wrong.
+ROWS has lines `side run microseconds status ok bytes`; sides are direct, first
+(the proxy's first runs), proxy and floor; bytes came from the server, and are 0
+where they were not counted.  Exit status 1 when a run is wrong.
 """
 import json
 import statistics
@@ -13,15 +14,16 @@ import sys
 def read_rows(path):
     sides = {}
     for line in open(path):
-        side, _, usec, status, ok = line.split()
+        side, _, usec, status, ok, came = line.split()
         sides.setdefault(side, []).append(
-            {"s": int(usec) / 1e6, "status": int(status), "ok": ok == "1"})
+            {"s": int(usec) / 1e6, "status": int(status), "ok": ok == "1",
+             "bytes": int(came)})
     return sides
 
 
-def median(runs):
-    times = [r["s"] for r in runs if r["ok"]]
-    return statistics.median(times) if times else None
+def median(runs, of="s"):
+    good = [r[of] for r in runs if r["ok"]]
+    return statistics.median(good) if good else None
 
 
 def cell(runs):
@@ -30,6 +32,17 @@ def cell(runs):
     if not all(r["ok"] for r in runs):
         return "WRONG"
     return "%.3f" % median(runs)
+
+
+def bytes_line(sides):
+    """What came from the server, as a part of what came on the direct mount."""
+    came = {s: median(runs, "bytes") for s, runs in sides.items()}
+    if not came.get("direct"):
+        return None
+    return "%28s %9s %9s %9s %9s" % (
+        ("KiB from the server", "") +
+        tuple("%d" % (came[s] / 1024) if came.get(s) is not None else "-"
+              for s in ("direct", "first", "proxy")))
 
 
 def main():
@@ -46,6 +59,8 @@ def main():
     print("%-28s %9s %9s %9s %9s %9s" %
           ((name,) + tuple(cell(sides.get(s)) for s in order) +
            ("%.2f" % ratio if ratio else "-",)))
+    if bytes_line(sides):
+        print(bytes_line(sides))
     if len(sys.argv) > 3:
         with open(sys.argv[3], "a") as f:
             json.dump({"job": name, "median_s": med, "speed_up": ratio,
