@@ -7,6 +7,7 @@
 #define FOREFETCH_DATACACHE_FIXTURE_H
 
 #include <dirent.h>
+#include <endian.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -53,7 +54,19 @@ static inline unsigned char pattern_byte(
 static inline void pattern_fill(
     unsigned char *to, uint64_t file, uint64_t version, uint64_t at, size_t len)
 {
-	for (size_t i = 0; i < len; i++)
+	size_t i = 0;
+
+	while (i < len && (at + i) % 8 != 0) {
+		to[i] = pattern_byte(file, version, at + i);
+		i++;
+	}
+	for (; i + 8 <= len; i += 8) {
+		uint64_t word =
+		    htole64(pattern_word(file, version, (at + i) / 8));
+
+		memcpy(to + i, &word, 8);
+	}
+	for (; i < len; i++)
 		to[i] = pattern_byte(file, version, at + i);
 }
 
