@@ -221,15 +221,16 @@ calls_end() {
 
 # --- a run -------------------------------------------------------------------
 
-# one_run JOB ARM KIND NUMBER; the arm was taught the job $taught before, if any
+# one_run JOB ARM KIND NUMBER; the arm was taught the job $taught before, if any.
+# With $kept the mount stays as it is.
 one_run() {
 	local job=$1 arm=$2 kind=$3 number=$4 t0 t1 rc=0 verdict=ok times
 	local name=$arm${taught:++$taught}
-	arm_unmount
+	[ -n "${kept:-}" ] || arm_unmount
 	# Before the mount: a daemon that had a second between the mount and the
 	# job would fetch in it what the job asks for first.
 	calls_begin "$job" "$arm" "$kind" "$number" "$name"
-	arm_mount "$arm"
+	[ -n "${kept:-}" ] || arm_mount "$arm"
 	[ "$job" != farm ] || farm_mount "$arm"
 	cd "$LAB_WORK/$(job_where "$job")" ||
 		give_up "the image has no files for $job: bench/jobs/prepare"
@@ -341,8 +342,19 @@ timed() {
 				arm_unmount
 				arm_restart "$arm"
 			fi
+			[ "$JOBS_IDLE" = 0 ] || lab_nap "$JOBS_IDLE"
 			one_run "$job" "$arm" timed "$round"
+			run_again "$job" "$arm" "$round"
 		done
+	done
+}
+
+# run_again JOB ARM ROUND: the same on the same mount, after each pause
+run_again() {
+	local pause
+	for pause in $JOBS_AGAIN; do
+		lab_nap "$pause"
+		kept=yes taught=${pause}s one_run "$1" "$2" timed "$3"
 	done
 }
 
