@@ -103,13 +103,15 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 
 /* ---- one server ------------------------------------------------------- */
 
-/* Prints "bounded, attr_timeout 3.00 s". `message` is a ServerStatus or an
- * ExportStatus, which have the same names for it. */
+/* Prints "bounded, attr_timeout 3.00 s, rights are held for 1 h 0 min".
+ * `message` is a ServerStatus or an ExportStatus, which have the same names for
+ * it. */
 static void put_mode(const void *message, const char *mode)
 {
 	ctl_put(stdout, message,
 	    strcmp(mode, "bounded") == 0
-		? "{consistency}, attr_timeout {attr_timeout_us:T}"
+		? "{consistency}, attr_timeout {attr_timeout_us:T}, rights are "
+		  "held for {grant_timeout_us:T}"
 	    : strcmp(mode, "frozen") == 0
 		? "{consistency}, rights are held for {grant_timeout_us:T}"
 		: "{consistency}");

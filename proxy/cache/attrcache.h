@@ -236,7 +236,7 @@ ftype3 attrcache_type(const struct attrcache *ac, const struct node *node);
  * 65536. */
 struct fsys *attrcache_fsys(
     const struct attrcache *ac, const struct node *node);
-struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid);
+struct fsys *attrcache_get_fsys(struct attrcache *ac, uint64_t fsid);
 /* All file systems, from `i` = 0 on; NULL behind the last one. */
 struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i);
 

@@ -73,7 +73,7 @@ static uint32_t fsys_index(struct attrcache *ac, uint64_t fsid)
 	return ac->nfsys++;
 }
 
-struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid)
+struct fsys *attrcache_get_fsys(struct attrcache *ac, uint64_t fsid)
 {
 	uint32_t i = fsys_index(ac, fsid);
 

@@ -288,8 +288,8 @@ void caches_end_rights(struct caches *c, uint32_t cred, uint64_t since_us)
 
 void caches_end_rights_uid(struct caches *c, uint32_t uid, uint64_t since_us)
 {
-	credtab_end_rights_uid(c->creds, uid, since_us);
-	rights_ended(c);
+	if (credtab_end_rights_uid(c->creds, uid, since_us))
+		rights_ended(c);
 }
 
 uint32_t user_cred(struct caches *c, const struct user *user,
@@ -342,7 +342,7 @@ const struct config_policy *caches_policy(
 
 bool caches_set_export(struct caches *c, const char *path, uint64_t fsid)
 {
-	struct fsys *fs = attrcache_find_fsys(c->attr, fsid), *other;
+	struct fsys *fs = attrcache_get_fsys(c->attr, fsid), *other;
 	uint32_t index = export_index(c->config, path);
 
 	/* The path leads to this one now, and to no other. */

@@ -185,12 +185,19 @@ bool credtab_end_rights(struct credtab *ct, uint32_t id, uint64_t since_us)
 	return true;
 }
 
-void credtab_end_rights_uid(struct credtab *ct, uint32_t uid, uint64_t since_us)
+bool credtab_end_rights_uid(struct credtab *ct, uint32_t uid, uint64_t since_us)
 {
-	for (uint32_t i = 0; i < ct->n; i++)
-		if (ct->creds[i].key.flavor == AUTH_SYS &&
-		    ct->creds[i].key.uid == uid)
-			ct->creds[i].rights_since_us = since_us;
+	bool found = false;
+
+	for (uint32_t i = 0; i < ct->n; i++) {
+		struct cred *c = &ct->creds[i];
+
+		if (c->key.flavor != AUTH_SYS || c->key.uid != uid)
+			continue;
+		c->rights_since_us = since_us;
+		found = true;
+	}
+	return found;
 }
 
 uint64_t credtab_rights_since(const struct credtab *ct, uint32_t id)

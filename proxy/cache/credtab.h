@@ -47,8 +47,9 @@ uint32_t credtab_get(struct credtab *ct, const struct cred_key *key);
  * first, and for twice as long each time, up to an hour.
  */
 bool credtab_end_rights(struct credtab *ct, uint32_t id, uint64_t since_us);
-/* The same for all AUTH_SYS credentials of a user, at any time. */
-void credtab_end_rights_uid(
+/* The same for all AUTH_SYS credentials of a user, at any time; false where
+ * there are none. */
+bool credtab_end_rights_uid(
     struct credtab *ct, uint32_t uid, uint64_t since_us);
 /* Returns since when calls must have been sent whose answers grant the
  * credential anything; 0: at any time. */

@@ -347,7 +347,7 @@ static bool entry_counts(
 {
 	enum { CLOCKS_NS = 1000000000 };
 	struct attrcache *ac = l->caches->attr;
-	struct fsys *fs = attrcache_find_fsys(ac, a->fsid);
+	struct fsys *fs = attrcache_get_fsys(ac, a->fsid);
 	uint64_t listed_ns = nfstime_ns(&a->ctime), known_ns = 0;
 
 	if (!fs || fs->clock_back)

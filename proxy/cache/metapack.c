@@ -366,7 +366,7 @@ static void load_fsys(struct metaload *ld, struct metaview *v)
 	uint32_t len;
 	const char *path = metaview_get_bytes(v, &len);
 	struct fsys *fs =
-	    v->bad ? NULL : attrcache_find_fsys(ld->caches->attr, fsid);
+	    v->bad ? NULL : attrcache_get_fsys(ld->caches->attr, fsid);
 	char *text;
 
 	if (!fs)

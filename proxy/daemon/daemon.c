@@ -353,10 +353,21 @@ static void on_list(void *ctx)
 	web_forget(d->web);
 }
 
+static void end_rights(void *server, uint32_t uid)
+{
+	server_end_rights(server, uid);
+}
+
 static void on_serves(void *ctx, const char *server)
 {
 	struct daemon *d = ctx;
 
+	for (size_t i = 0; i < servers_count(d->servers); i++) {
+		struct server *s = servers_at(d->servers, i);
+
+		if (strcmp(server_name(s), server) == 0)
+			logins_tell(d->logins, end_rights, s);
+	}
 	reload_on_serves(d->reload, server);
 }
 
@@ -512,6 +523,7 @@ static void watch_host(struct daemon *d)
 	d->logins = logins_new(d->base, on_login, d);
 	if (!d->logins)
 		log_debug("daemon: logind is not asked: %s", strerror(errno));
+	logins_tell(d->logins, on_login, d);
 }
 
 struct daemon *daemon_new(struct config *config,

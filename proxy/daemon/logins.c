@@ -68,11 +68,18 @@ static int sessions_now(char ***out)
 
 /* Sessions of cron jobs, of services and of the login screen are of other
  * classes than users' own: "user", "user-early". */
+static void tell(const char *session, logins_cb cb, void *arg)
+{
+	uid_t uid;
+
+	if (is_class(session, "user") && sd_session_get_uid(session, &uid) >= 0)
+		cb(arg, (uint32_t)uid);
+}
+
 static void on_change(evutil_socket_t fd, short what, void *arg)
 {
 	struct logins *l = arg;
 	char **now;
-	uid_t uid;
 	int n;
 
 	(void)fd;
@@ -84,10 +91,8 @@ static void on_change(evutil_socket_t fd, short what, void *arg)
 		return;
 	for (int i = 0; i < n; i++)
 		if (!(l->n > 0 && bsearch(&now[i], l->sessions, (size_t)l->n,
-				      sizeof(*now), compare)) &&
-		    is_class(now[i], "user") &&
-		    sd_session_get_uid(now[i], &uid) >= 0)
-			l->cb(l->arg, (uint32_t)uid);
+				      sizeof(*now), compare)))
+			tell(now[i], l->cb, l->arg);
 	names_free(l->sessions, l->n);
 	l->sessions = now;
 	l->n = n;
@@ -114,6 +119,12 @@ struct logins *logins_new(struct event_base *base, logins_cb cb, void *arg)
 	return l;
 }
 
+void logins_tell(const struct logins *l, logins_cb cb, void *arg)
+{
+	for (int i = 0; l && i < l->n; i++)
+		tell(l->sessions[i], cb, arg);
+}
+
 void logins_free(struct logins *l)
 {
 	if (!l)
@@ -134,6 +145,13 @@ struct logins *logins_new(struct event_base *base, logins_cb cb, void *arg)
 	(void)arg;
 	errno = ENOSYS;
 	return NULL;
+}
+
+void logins_tell(const struct logins *l, logins_cb cb, void *arg)
+{
+	(void)l;
+	(void)cb;
+	(void)arg;
 }
 
 void logins_free(struct logins *l)

@@ -18,6 +18,9 @@ typedef void (*logins_cb)(void *arg, uint32_t uid);
 /* Begins to watch; sessions that are there already are not told. NULL and errno
  * where there is no logind; the daemon does without, then. */
 struct logins *logins_new(struct event_base *base, logins_cb cb, void *arg);
+/* Tells who is logged in now, since what was kept on disk may be older than a
+ * session. NULL is allowed. */
+void logins_tell(const struct logins *l, logins_cb cb, void *arg);
 /* Ends the watch; NULL is allowed. */
 void logins_free(struct logins *l);
 

@@ -57,6 +57,16 @@ class Logins(daemon.Case):
         self.assertTrue(self.asks(ALICE))
         self.assertFalse(self.asks(BOB))
 
+    def test_while_the_daemon_is_down(self):
+        """What was kept on disk may be older than a session."""
+        for uid in (ALICE, BOB, 1002):
+            self.assertTrue(self.asks(uid))
+        self.ff.stop()
+        self.session("2", ALICE)
+        self.ff.start()
+        self.assertTrue(self.asks(ALICE))
+        self.assertFalse(self.asks(1002))
+
     def test_what_is_no_login(self):
         """A job of cron is a session, too; and one that was there changes."""
         for uid in (ALICE, BOB):
@@ -64,6 +74,7 @@ class Logins(daemon.Case):
         self.session("2", ALICE, "background")
         self.session("1", BOB)
         # Behind these comes one that counts.
+        self.assertTrue(self.asks(1002))
         self.session("3", 1002)
         self.ff.counted("rights_ended", 1)
         self.assertFalse(self.asks(ALICE))

@@ -252,12 +252,12 @@ TEST(test_export_that_moved, struct world *w)
 	w->config.noverrides = 1;
 	assert_true(caches_set_export(w->caches, "/src", 7));
 	assert_int_equal(
-	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 1);
+	    attrcache_get_fsys(w->caches->attr, 7)->export_plus_one, 1);
 	assert_true(caches_set_export(w->caches, "/src", 8));
 	assert_int_equal(
-	    attrcache_find_fsys(w->caches->attr, 8)->export_plus_one, 1);
+	    attrcache_get_fsys(w->caches->attr, 8)->export_plus_one, 1);
 	assert_int_equal(
-	    attrcache_find_fsys(w->caches->attr, 7)->export_plus_one, 0);
+	    attrcache_get_fsys(w->caches->attr, 7)->export_plus_one, 0);
 	w->config.overrides = NULL;
 	w->config.noverrides = 0;
 }

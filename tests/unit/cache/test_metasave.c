@@ -353,12 +353,12 @@ TEST(test_a_clock_set_back_is_remembered, struct world *w)
 
 	say_lookup(w, now_us - 4 * S);
 	confirm_dir(w, 100, now_us - 3 * S);
-	assert_false(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	assert_false(attrcache_get_fsys(w->caches->attr, 7)->clock_back);
 	confirm_dir(w, 50, now_us - 2 * S);
-	assert_true(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	assert_true(attrcache_get_fsys(w->caches->attr, 7)->clock_back);
 	say_lookup(w, now_us - S);
 	restart(w);
-	assert_true(attrcache_find_fsys(w->caches->attr, 7)->clock_back);
+	assert_true(attrcache_get_fsys(w->caches->attr, 7)->clock_back);
 	assert_false(dentry_binding(name_of(w)).firm);
 }
 

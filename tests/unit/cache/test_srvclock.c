@@ -219,7 +219,7 @@ TEST(test_year_2100_of_one_file, struct world *w)
 
 static bool clock_back(struct world *w)
 {
-	return attrcache_find_fsys(w->caches->attr, 7)->clock_back;
+	return attrcache_get_fsys(w->caches->attr, 7)->clock_back;
 }
 
 TEST(test_changes_of_before_end_nothing, struct world *w)
@@ -284,7 +284,7 @@ TEST(test_other_file_systems_are_believed, struct world *w)
 	say_getattr(w, "far-changed", &a);
 	a.ctime.seconds = 51;
 	say_getattr(w, "far-changed", &a);
-	assert_true(attrcache_find_fsys(w->caches->attr, 8)->clock_back);
+	assert_true(attrcache_get_fsys(w->caches->attr, 8)->clock_back);
 	assert_false(clock_back(w));
 	assert_true(first_lookup_is_firm(w, 10));
 }

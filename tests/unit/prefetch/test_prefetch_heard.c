@@ -144,7 +144,7 @@ static void tell(struct heard_world *s, uint32_t proc, const char *name)
 
 static const struct fsys *counts(struct heard_world *s)
 {
-	return attrcache_find_fsys(s->w->caches->attr, FSID);
+	return attrcache_get_fsys(s->w->caches->attr, FSID);
 }
 
 static void pump(struct heard_world *s)
