@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The time that callbacks of the event loop read. Reading it costs a part of
- * what an answer from memory does, and a whole system call in some guests. So
- * epoll_wait() of loopwatch.c gives a turn its first reading (clock_give()),
- * and calls and replies of a burst share one (clock_sending_us()). */
+/* The time that callbacks of the event loop read. A reading costs a part of
+ * what an answer from memory does; in guests whose kernel trusts no TSC, and in
+ * User-Mode Linux, it is a whole system call. So what happens together in a
+ * turn of the loop shares one. */
 #include "base/clock.h"
 
 #include <stdbool.h>
@@ -10,16 +10,15 @@
 #include <x86intrin.h>
 #endif
 
-/* Cycles within which calls share one reading of the clock, 30 to 60 us: a call
- * to the server takes some ten, most of them in the kernel, and round trips are
- * not told apart any finer. */
-enum { SENDING_CYCLES = 1 << 17 };
+/* Cycles within which a reading is shared, 30 to 60 us. Round trips are not
+ * told apart any finer. */
+enum { SHARED_CYCLES = 1 << 17 };
 
-/* The value that the next clock_now_us() returns; 0: it reads the clock. */
-static _Thread_local uint64_t given_us;
-/* The last reading; 0: none since the last wait. */
+/* The last reading; 0: none that may be shared. Counters of two processors may
+ * differ, so only a loop shares, whose turns all begin with a reading. */
 static _Thread_local uint64_t last_us;
 static _Thread_local uint64_t last_cycles;
+static _Thread_local bool shares;
 static bool none_spared;
 
 uint64_t clock_cycles(void)
@@ -36,15 +35,10 @@ void clock_spare_none(void)
 	none_spared = true;
 }
 
-uint64_t clock_now_us(void)
+uint64_t clock_read_us(void)
 {
 	struct timespec ts;
-	uint64_t us = given_us;
 
-	if (us != 0) {
-		given_us = 0;
-		return us;
-	}
 	clock_gettime(CLOCK_BOOTTIME, &ts);
 	last_us = CLOCK_ORIGIN_US + (uint64_t)ts.tv_sec * 1000000 +
 		  (uint64_t)ts.tv_nsec / 1000;
@@ -52,19 +46,25 @@ uint64_t clock_now_us(void)
 	return last_us;
 }
 
-uint64_t clock_sending_us(void)
+uint64_t clock_now_us(void)
 {
-	uint64_t now = clock_cycles();
+	uint64_t now;
 
-	if (last_us != 0 && now > last_cycles &&
-	    now - last_cycles < SENDING_CYCLES)
-		return last_us;
-	return clock_now_us();
+	if (!shares || last_us == 0)
+		return clock_read_us();
+	now = clock_cycles();
+	return now > last_cycles && now - last_cycles < SHARED_CYCLES
+		   ? last_us
+		   : clock_read_us();
 }
 
-void clock_give(uint64_t now_us)
+uint64_t clock_begin_turn(void)
 {
-	given_us = now_us;
-	last_us = now_us;
-	last_cycles = clock_cycles();
+	shares = true;
+	return clock_read_us();
+}
+
+void clock_forget(void)
+{
+	last_us = 0;
 }

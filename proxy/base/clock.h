@@ -22,18 +22,18 @@
  * machine sleeps (CLOCK_BOOTTIME), so that what was confirmed before is old
  * afterwards. They take less than 48 bits for nine years. Code that the event
  * loop calls reads it; what keeps or compares times is told them as arguments,
- * so that tests choose them. */
+ * so that tests choose them. In a turn of the loop it returns the last reading
+ * within some tens of microseconds of that. */
 uint64_t clock_now_us(void);
+/* The same to the microsecond: for what is measured by it. */
+uint64_t clock_read_us(void);
 
-/* Has the next clock_now_us() of this thread return `now_us`, which was read
- * just now, instead of reading the clock again; 0 takes it back. A reading is a
- * system call where the kernel has no TSC to trust, as in some guests. */
-void clock_give(uint64_t now_us);
-
-/* As clock_now_us(), for calls that go out one after another, and replies that
- * come so: returns this thread's last reading within some tens of microseconds
- * of that. */
-uint64_t clock_sending_us(void);
+/* A turn of this thread's loop begins, after it has waited: reads the clock,
+ * which the turn shares from then on. */
+uint64_t clock_begin_turn(void);
+/* Bytes were sent: what is received from now on may answer them, so it has a
+ * reading of its own. */
+void clock_forget(void);
 
 /* Returns the processor's counter, which costs less to read than the clock; 0
  * where there is none. */

@@ -2,7 +2,7 @@
 /*
  * libevent 2.1 tells nobody when it begins and ends to wait (2.2 has evwatch),
  * so this program's epoll_wait() is called in place of the C library's. It
- * reads the clock once a turn, and the turn's first call is given that time.
+ * begins each turn with a reading of the clock (clock_begin_turn()).
  */
 #include "base/loopwatch.h"
 
@@ -45,21 +45,15 @@ static bool is_short(const struct loopwatch *w)
 int epoll_wait(int fd, struct epoll_event *events, int max, int timeout)
 {
 	struct loopwatch *w = watched;
-	uint64_t now_us;
 	int n;
 
 	if (!w)
 		return epoll_pwait(fd, events, max, timeout, NULL);
-	/* A time that was given and that nobody took would be too old after the
-	 * wait. */
-	clock_give(0);
 	if (!is_short(w))
-		loopwatch_waits(w, clock_now_us());
+		loopwatch_waits(w, clock_read_us());
 	n = epoll_pwait(fd, events, max, timeout, NULL);
-	now_us = clock_now_us();
-	loopwatch_wakes(w, now_us);
+	loopwatch_wakes(w, clock_begin_turn());
 	w->woke_cycles = clock_cycles();
-	clock_give(now_us);
 	return n;
 }
 

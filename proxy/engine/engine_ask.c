@@ -138,7 +138,7 @@ static bool question_again(
 	struct engine_question *again;
 
 	if (!q->ask || q->redirects == REDIRECTS_MAX ||
-	    !redis_node_can_ask(n, clock_sending_us()) ||
+	    !redis_node_can_ask(n, clock_now_us()) ||
 	    e->gets_open >= ENGINE_ASKS_MAX ||
 	    (asking && !redis_node_ask(n, NULL, 1, words)))
 		return false;
@@ -198,7 +198,7 @@ static void on_answered(struct redis_call *c, const redisReply *r)
 
 bool engine_is_up(const struct engine *e)
 {
-	uint64_t now_us = clock_sending_us();
+	uint64_t now_us = clock_now_us();
 
 	for (size_t i = 0; i < e->nnodes; i++)
 		if (e->nodes[i] && redis_node_can_ask(e->nodes[i], now_us))
@@ -224,7 +224,7 @@ static void ask_insert(struct engine *e, struct engine_ask *a)
 bool engine_get(struct engine *e, const struct engine_key *key,
     uint64_t deadline_us, struct engine_ask *a)
 {
-	uint64_t now_us = clock_sending_us();
+	uint64_t now_us = clock_now_us();
 	struct engine_question *q;
 	struct redis_node *n;
 

@@ -116,7 +116,7 @@ void cluster_want_map(struct engine *e)
 
 	if (!e->slots || e->map_wanted)
 		return;
-	since_us = clock_sending_us() - e->map_asked_us;
+	since_us = clock_now_us() - e->map_asked_us;
 	e->map_wanted = true;
 	map_arm(e, since_us < e->map_gap_us ? e->map_gap_us - since_us : 0);
 }
@@ -425,7 +425,7 @@ struct redis_node *cluster_redirect(
 	n = place_node(e, &p);
 	if (!n)
 		return NULL;
-	n->used_us = clock_sending_us();
+	n->used_us = clock_now_us();
 	if (moved)
 		slot_set(e, slot, n);
 	return n;

@@ -183,7 +183,7 @@ static bool put_may(const struct redis_node *n, size_t len)
 		return false;
 	/* While it is full, one is a trial. */
 	return !n->full || (n->puts_flying == 0 && TAILQ_EMPTY(&n->puts) &&
-			       clock_sending_us() >= n->full_until_us);
+			       clock_now_us() >= n->full_until_us);
 }
 
 /* SET KEY VALUE [PX MS] [NX]; its length goes to `p->bytes`. */

@@ -32,7 +32,7 @@ static bool call_sent(
 		return false;
 	}
 	c->node = n;
-	c->sent_us = clock_sending_us();
+	c->sent_us = clock_now_us();
 	c->sent_bytes = bytes;
 	TAILQ_INSERT_TAIL(&n->calls, c, link);
 	n->questions += c->question;

@@ -108,7 +108,7 @@ void redis_node_note(struct redis_node *n)
 	if (state == n->shown)
 		return;
 	n->shown = state;
-	if (!log_limit_ok(&n->all->limit, clock_sending_us(), &suppressed))
+	if (!log_limit_ok(&n->all->limit, clock_now_us(), &suppressed))
 		return;
 	if (state == ENGINE_UP)
 		log_info(
@@ -138,7 +138,7 @@ static void node_close(struct redis_node *n)
 void redis_node_fail(
     struct redis_node *n, enum engine_state state, const char *why)
 {
-	uint64_t now_us = clock_sending_us();
+	uint64_t now_us = clock_now_us();
 	bool was_ready = n->phase == NODE_READY;
 
 	if (was_ready && now_us - n->ready_us >= STABLE_US)
@@ -501,7 +501,7 @@ struct redis_node *redis_node_new(
 	TAILQ_INIT(&n->puts);
 	n->all = all;
 	n->away = n->shown = ENGINE_CONNECTING;
-	n->used_us = clock_sending_us();
+	n->used_us = clock_now_us();
 	n->timer = evtimer_new(all->base, node_on_timer, n);
 	errno = n->timer ? ENAMETOOLONG : ENOMEM;
 	if (n->timer && node_set_name(n, host, port, path)) {

@@ -307,8 +307,6 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 	for (unsigned i = 0; i < pf->heard; i++)
 		take(pf, &pf->calls_heard[i], now_us);
 	pf->heard = 0;
-	/* Calls below are sent later than this turn began. */
-	clock_give(0);
 	notes_age(pf->notes, now_us);
 	steps_tell_farmed(pf->steps);
 	more = sources_turn(pf->sources, now_us);

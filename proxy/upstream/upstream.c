@@ -102,7 +102,7 @@ static void call_pin(struct upstream_call *call, bool head)
 	struct upstream_calls *pinned = &call->conn->pinned;
 
 	call->where = CALL_PINNED;
-	call->waits_us = clock_sending_us();
+	call->waits_us = clock_now_us();
 	if (head)
 		TAILQ_INSERT_HEAD(pinned, call, link);
 	else
@@ -115,7 +115,7 @@ void upstream_call_queue(struct upstream_call *call, bool head)
 	struct upstream_calls *queue = &call->up->queue[call->class];
 
 	call->where = CALL_QUEUED;
-	call->waits_us = clock_sending_us();
+	call->waits_us = clock_now_us();
 	if (head)
 		TAILQ_INSERT_HEAD(queue, call, link);
 	else
@@ -380,7 +380,7 @@ static void upstream_finish(struct upstream_call *call,
 	    .bytes_in = rec->len, .bytes_out = call->args.len, .error = !ok};
 
 	res.sent_us = call->first_us;
-	res.latency_us = clock_sending_us() - call->first_us;
+	res.latency_us = clock_now_us() - call->first_us;
 	mc.latency_us = res.latency_us;
 	if (ok && (call->proc->flags & NFS_PROC_STATUS))
 		mc.error = rpc->body.len < 4 ||

@@ -404,7 +404,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	if (call->doubtful && upstream_call_hold(call))
 		return;
 	count_sending(call, c);
-	call->sent_us = clock_sending_us();
+	call->sent_us = clock_now_us();
 	if (call->sendings == 1)
 		call->first_us = call->sent_us;
 	call->source = c->source;

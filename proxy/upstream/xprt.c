@@ -230,6 +230,7 @@ static void xprt_flush(struct xprt *x)
 			return;
 		}
 		x->sent_bytes += (uint64_t)n;
+		clock_forget();
 		x->ops->on_sent(x->ctx, (size_t)n);
 		if (x->freed || x->ended)
 			return;
