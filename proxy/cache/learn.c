@@ -308,6 +308,7 @@ static void add_data(const struct learn *l, struct node *node)
 	    .len = r->data.len,
 	    .hold = l->hold,
 	    .sent_us = l->sent_us,
+	    .again_us = l->again_us,
 	    .firm = attrcache_firm(l->caches->attr, node, l->sent_us),
 	    .ahead = l->ahead};
 

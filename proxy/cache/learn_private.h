@@ -58,7 +58,8 @@ struct learn_bytes {
 	uint32_t len;
 	struct rbuf *hold; /* NULL: copy */
 	uint64_t sent_us;
-	bool firm; /* any later change would show as another version */
+	uint64_t again_us; /* as of struct datacache_add */
+	bool firm;         /* any later change would show as another version */
 	bool ahead, shared;
 };
 /* Keeps them in the data cache, and tells the hooks. */

@@ -48,7 +48,8 @@ void learn_bytes(const struct learn_bytes *b)
 	    .data = b->data,
 	    .len = b->len,
 	    .hold = b->hold,
-	    .sent_us = b->sent_us};
+	    .sent_us = b->sent_us,
+	    .again_us = b->again_us};
 
 	if (b->firm)
 		add.flags = DATACACHE_FIRM;

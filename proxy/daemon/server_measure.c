@@ -36,6 +36,7 @@ static void measure_data(
 	metrics_set(m, METRICS_DATA_HIT_BYTES, st->hit_bytes);
 	metrics_set(m, METRICS_DATA_ADDED_BYTES, st->added_bytes);
 	metrics_set(m, METRICS_DATA_REFUSED_BYTES, st->refused_bytes);
+	metrics_set(m, METRICS_DATA_SPARED_BYTES, st->spared_bytes);
 	metrics_set(m, METRICS_DATA_COPIED_BYTES, st->copied_bytes);
 	metrics_set(m, METRICS_DATA_EVICTED, st->evicted_extents);
 	metrics_set(m, METRICS_DATA_EVICTED_BYTES, st->evicted_bytes);

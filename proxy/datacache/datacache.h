@@ -138,12 +138,21 @@ struct datacache_add {
 	uint32_t len;
 	struct rbuf *hold; /* keeps `data`; NULL: copied (counted) */
 	uint64_t sent_us;  /* when the call that brought it was sent */
-	unsigned flags;    /* enum datacache_flags */
+	/* How long the server would take to send it again, in microseconds; 0:
+	 * that is not known, or does not matter. */
+	uint64_t again_us;
+	unsigned flags; /* enum datacache_flags */
 };
 
-/* Keep it, if there is room in the queue to the disk. It is found at once,
- * in memory; where older data overlaps, the new counts. */
+/* Keep it, if there is room in the queue to the disk, and if the server does
+ * not send it again sooner than the disk writes and reads it; pinned data is
+ * kept in any case. It is found at once, in memory; where older data overlaps,
+ * the new counts. */
 void datacache_add(struct datacache *dc, const struct datacache_add *add);
+
+/* Returns the microseconds that this machine needs to keep so many bytes and to
+ * give them, by the time that the last writes took; 0: that is not known. */
+uint64_t datacache_cost_us(const struct datacache *dc, uint64_t bytes);
 
 /* Bytes from the beginning of the range on that find would not have to
  * fetch, up to the first one that it would. */
@@ -268,6 +277,7 @@ struct datacache_stats {
 	uint64_t hits, misses, waits;
 	uint64_t hit_bytes;
 	uint64_t added_bytes, refused_bytes; /* refused: the queue was full */
+	uint64_t spared_bytes; /* not kept: the server sends them sooner */
 	uint64_t copied_bytes;
 	uint64_t evicted_extents, evicted_bytes,
 	    kept_bytes;        /* kept: moved on */

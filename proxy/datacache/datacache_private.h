@@ -48,6 +48,8 @@ struct id_table {
 	uint32_t free; /* no lower number is free */
 };
 
+enum { WRITE_UNIT = 1 << 20 };
+
 struct datacache {
 	const char *server;
 	struct iopool *pool;
@@ -77,6 +79,10 @@ struct datacache {
 	struct evict *evict;
 	struct layout *layout;
 	struct pinned_table *pinned;
+	/* The time that WRITE_UNIT bytes take, a mean of the last batches; 0:
+	 * none was written yet. */
+	uint64_t write_us;
+	unsigned spared;           /* adds, that is */
 	struct datacache_stats st; /* datacache_get_stats() has the rest */
 };
 

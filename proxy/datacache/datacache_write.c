@@ -19,6 +19,7 @@
 
 #include <xxhash.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "datacache/datacache_disk.h"
 #include "datacache/datacache_index.h"
@@ -37,6 +38,7 @@ struct writer {
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
 	uint64_t begun_us;      /* see writers_late_since() */
+	uint64_t took_us;       /* the last batch, in its thread */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */
@@ -218,6 +220,7 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
  * disk can be relied on. */
 static void writer_run(struct iopool_job *job)
 {
+	uint64_t begun_us = clock_read_us();
 	struct writer *w = (struct writer *)job;
 	struct segment *seg = w->batch[0]->seg;
 	void *scratch[BATCH_MAX] = {0};
@@ -234,6 +237,23 @@ static void writer_run(struct iopool_job *job)
 			segment_forget_entry(p->src, p->src_slot);
 		free(scratch[i]);
 	}
+	w->took_us = clock_read_us() - begun_us;
+}
+
+/* A small batch says little of what many bytes take. */
+static void measure(struct writer *w)
+{
+	enum { LEAST = WRITE_UNIT / 4, SHARE = 8 };
+	struct datacache *dc = w->dc;
+	uint64_t bytes = 0, us;
+
+	for (unsigned i = 0; i < w->n; i++)
+		bytes += w->batch[i]->len;
+	if (w->err < 0 || bytes < LEAST)
+		return;
+	us = w->took_us * WRITE_UNIT / bytes;
+	dc->write_us =
+	    dc->write_us == 0 ? us : (dc->write_us * (SHARE - 1) + us) / SHARE;
 }
 
 static bool is_full(int err)
@@ -265,6 +285,7 @@ static void writer_on_written(struct iopool_job *job)
 	struct datacache *dc = w->dc;
 	struct segment *seg = w->batch[0]->seg;
 
+	measure(w);
 	batch_settle(w);
 	w->busy = false;
 	w->begun_us = 0;

@@ -18,6 +18,7 @@
 #include "cache/credtab.h"
 #include "cache/learn.h"
 #include "config/config.h"
+#include "link/linkest.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/prefetch.h"
 #include "svc/doubt.h"
@@ -38,7 +39,7 @@ static void count_reply(struct svc_rqst *rqst, size_t bytes, bool error)
 	struct metrics_call mc = {.bytes_in = rqst->call.body.len,
 	    .bytes_out = bytes,
 	    .error = error,
-	    .clock = rqst->tried & SVC_TRIED_WAIT ? NULL : clock_now_us,
+	    .clock = rqst->tried & SVC_TRIED_WAIT ? NULL : clock_read_us,
 	    .since_us = rqst->received_us};
 
 	if (rqst->tried & SVC_TRIED_WAIT) {
@@ -290,6 +291,22 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
+/* How long the server would take to answer the READ again; 0 where that is not
+ * known, or where its bytes are to be there without a server. */
+static uint64_t again_us(const struct svc_rqst *rqst, const union nfs_res *res)
+{
+	const struct svc_params *p = &rqst->svc->p;
+	uint64_t wire_us;
+
+	if (rqst->proc->prog != NFS_PROGRAM ||
+	    rqst->proc->proc != NFSPROC3_READ || res->status != NFS3_OK ||
+	    p->caches->config->offline == CONFIG_OFFLINE_SERVE)
+		return 0;
+	wire_us = linkest_wire_us(
+	    p->link, linkest_wire_bytes(res->read.READ3res_u.resok.data.len));
+	return wire_us ? wire_us + linkest_base_us(p->link) : 0;
+}
+
 /* Gives the reply to the caches before the client gets it, so that the client's
  * next call finds what this one changed. */
 static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
@@ -314,6 +331,7 @@ static void rqst_learn(struct svc_rqst *rqst, const union nfs_res *res,
 	l.body = &up->rpc->body;
 	l.hold = up->rec->buf;
 	l.sent_us = up->sent_us;
+	l.again_us = again_us(rqst, res);
 	learn_reply(&l);
 	if (l.cred_key && res->mnt.status == MNT3_OK)
 		exports_refresh(rqst->svc->exports, &rqst->call.cred);

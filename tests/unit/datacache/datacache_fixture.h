@@ -204,8 +204,9 @@ static inline struct datacache_stats stats_of(struct fixture *fx)
 	return st;
 }
 
-static inline void add_sent(struct fixture *fx, uint64_t file, uint64_t version,
-    uint64_t offset, uint32_t len, unsigned flags, uint64_t sent_us)
+static inline void add_of(struct fixture *fx, uint64_t file, uint64_t version,
+    uint64_t offset, uint32_t len, unsigned flags, uint64_t sent_us,
+    uint64_t again_us)
 {
 	struct rbuf *b = rbuf_get(fx->bufs, len);
 	struct data_version v = version_of(version);
@@ -216,11 +217,18 @@ static inline void add_sent(struct fixture *fx, uint64_t file, uint64_t version,
 	    .len = len,
 	    .hold = b,
 	    .flags = flags,
-	    .sent_us = sent_us};
+	    .sent_us = sent_us,
+	    .again_us = again_us};
 
 	pattern_fill(b->data, file, version, offset, len);
 	datacache_add(fx->dc, &add);
 	rbuf_unref(b);
+}
+
+static inline void add_sent(struct fixture *fx, uint64_t file, uint64_t version,
+    uint64_t offset, uint32_t len, unsigned flags, uint64_t sent_us)
+{
+	add_of(fx, file, version, offset, len, flags, sent_us, 0);
 }
 
 static inline void add_some(struct fixture *fx, uint64_t file, uint64_t version,

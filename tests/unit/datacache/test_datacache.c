@@ -357,3 +357,30 @@ TEST(test_large_file)
 	assert_int_equal(stats_of(fx).disk_bytes, 0);
 	assert_true(stats_of(fx).memory_bytes < 100000);
 }
+
+/* Data that the server sends again sooner than the disk writes it is not kept,
+ * but now and then; pinned data is, and what would take the server longer. */
+TEST(test_spares_near_data, struct fixture *fx)
+{
+	enum { N = 64, LEN = 1 << 20, FAR = 3600 };
+	struct data_key pinned = key_of(2);
+	unsigned kept = 0;
+
+	for (unsigned i = 0; i < 4; i++) {
+		add_some(fx, 1, 1, i * LEN, LEN, FIRM);
+		iopool_drain(fx->pool);
+	}
+	assert_true(datacache_cost_us(fx->dc, LEN) > 1);
+	assert_true(datacache_pin(fx->dc, &pinned, LEN, 0, true));
+	add_of(fx, 2, 1, 0, LEN, FIRM, 0, 1);
+	add_of(fx, 3, 1, 0, LEN, FIRM, 0, UINT64_C(1000000) * FAR);
+	assert_true(find_some(fx, 2, 1, 0, LEN));
+	assert_true(find_some(fx, 3, 1, 0, LEN));
+	for (unsigned i = 0; i < N; i++) {
+		add_of(fx, 100 + i, 1, 0, LEN, FIRM, 0, 1);
+		kept += find_some(fx, 100 + i, 1, 0, LEN);
+		iopool_drain(fx->pool);
+	}
+	assert_in_range(kept, 1, N / 16);
+	assert_int_equal(stats_of(fx).spared_bytes, (N - kept) * LEN);
+}
