@@ -11,7 +11,8 @@
 # KIND: ref (direct at RTT 0, not counted: its output is what all others must
 # print), train, timed, teach (another job, before a timed first run; that one's
 # ARM is then ARM+JOB; or the job itself on another route, and then ARM+ROUTE is
-# the timed run on the given one).  WHAT: nfsd (its calls by procedure), link
+# the timed run on the given one; ARM+75s is a run on the same mount, so much
+# later).  WHAT: nfsd (its calls by procedure), link
 # (bytes from and to the server), cpu (microseconds of the daemon), client (the kernel
 # client's calls by procedure), latency (milliseconds that those took, of all
 # added up), server_cpu (microseconds of knfsd's threads), rss (KiB of the daemon,
@@ -342,7 +343,7 @@ timed() {
 				arm_unmount
 				arm_restart "$arm"
 			fi
-			[ "$JOBS_IDLE" = 0 ] || lab_nap "$JOBS_IDLE"
+			[ "$JOBS_IDLE" = 0 ] || { arm_unmount; lab_nap "$JOBS_IDLE"; }
 			one_run "$job" "$arm" timed "$round"
 			run_again "$job" "$arm" "$round"
 		done

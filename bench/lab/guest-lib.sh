@@ -82,16 +82,16 @@ lab_err() { echo "lab: $*" >&2; return 1; }
 # `read` with a time limit on a pipe that nobody writes to: no fork, which
 # costs tens of milliseconds in the guest.
 lab_nap() {
-	# A pipe whose writing end is open here, too, so that nothing ever comes.
-	[ -n "${lab_nap_fd:-}" ] || exec {lab_nap_fd}<> <(:)
 	read -r -t "$1" -u "$lab_nap_fd"
 	return 0
 }
+# A pipe whose writing end is open here, too, so that nothing ever comes.
+exec {lab_nap_fd}<> <(:)
 
 lab_now() { LAB_NOW=${EPOCHREALTIME/[.,]/}; }
 
-# It sleeps three times as long as COMMAND took: whoever waits for half a minute
-# would keep a processor busy otherwise.
+# It sleeps three times as long as COMMAND took, up to a second: whoever waits for
+# half a minute would keep a processor busy otherwise.
 lab_poll() {
 	local end began nap
 	lab_now
@@ -103,6 +103,8 @@ lab_poll() {
 		lab_now
 		[ "$LAB_NOW" -lt $end ] || return 1
 		nap=$(((LAB_NOW - began) * 3 + 50000))
+		# The clock may have been set meanwhile.
+		((nap >= 50000 && nap <= 1000000)) || nap=1000000
 		printf -v nap '%d.%06d' $((nap / 1000000)) $((nap % 1000000))
 		lab_nap "$nap"
 		lab_now
@@ -178,7 +180,7 @@ lab_link() {
 	holder=$(lab_holder)
 	read -r was <"$LAB_STATE/srv/$LAB_ON/link"
 	echo "$1 $2 $3 $4" >"$LAB_STATE/srv/$LAB_ON/link"
-	if [ "$1$2$3$4" = ---- ] && [ "$was" = "- - - -" ]; then return; fi
+	if [ "$1$2$3$4$was" = "----- - - -" ]; then return; fi
 	if [ "$1$2$3$4" = ---- ]; then
 		tc qdisc del dev "$dev" root 2>/dev/null
 		nsenter -t "$holder" -n tc qdisc del dev eth0 root 2>/dev/null
@@ -200,13 +202,13 @@ lab_link_down() {
 	fi
 	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
 	lab_link "$rtt" "$rate" 100% "$jitter"
-	echo "$rtt $rate $loss $jitter" >"$LAB_STATE/srv/$LAB_ON/link"
+	echo "$rtt $rate $loss $jitter dropped" >"$LAB_STATE/srv/$LAB_ON/link"
 }
 
 lab_link_up() {
 	local rtt rate loss jitter
 	nsenter -t "$(lab_holder)" -n ip link set eth0 up || return 1
-	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
+	read -r rtt rate loss jitter _ <"$LAB_STATE/srv/$LAB_ON/link"
 	lab_link "$rtt" "$rate" "$loss" "$jitter"
 }
 
@@ -230,7 +232,7 @@ lab_floor() {
 		;;
 	off)
 		[ -e "$saved" ] || return 0
-		read -r rtt rate loss jitter <"$saved"
+		read -r rtt rate loss jitter _ <"$saved"
 		rm "$saved"
 		lab_link "$rtt" "$rate" "$loss" "$jitter"
 		;;

@@ -93,7 +93,7 @@ lab_pair_run() {
 	echo "$side $i $((t1 - t0)) $rc $ok $came" >>"$rows"
 }
 
-# Bytes that have come from the server, over its link or without one.
+# Bytes that have come from the server, but for those of the floor's device.
 lab_pair_came() {
 	cat "/sys/class/net/lab$(lab_index)/statistics/rx_bytes"
 }

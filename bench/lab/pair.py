@@ -35,7 +35,7 @@ def cell(runs):
 
 
 def bytes_line(sides):
-    """What came from the server, as a part of what came on the direct mount."""
+    """The bytes that came from the server in each arm."""
     came = {s: median(runs, "bytes") for s, runs in sides.items()}
     if not came.get("direct"):
         return None
