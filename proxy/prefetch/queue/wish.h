@@ -85,6 +85,11 @@ struct want_progress {
 	/* The listing comes in pages side by side; the last one asked for. */
 	bool paging;
 	struct list_span page;
+	/* The next one, found while the link had no room for it, in the listing
+	 * of that generation; 0 bytes: it is yet to be found. */
+	struct list_span next;
+	uint32_t next_bytes;
+	uint32_t next_generation;
 };
 
 enum {

@@ -52,6 +52,7 @@ static enum farm_answer ask_listing(struct turn *t)
 	/* The entries of the first page are fresh, the others are not. */
 	at->paging = l != NULL;
 	at->page = (struct list_span){0};
+	at->next_bytes = 0;
 	if (at->listing == LISTING_ASKED)
 		at->listing = LISTING_WANTED;
 	at->farmed++;

@@ -133,22 +133,39 @@ static void call_page(
 		    NFS3_COOKIEVERFSIZE);
 }
 
+/* Finds the next page, once for all turns in which the link has no room. */
+static void find_page(struct turn *t)
+{
+	struct want_progress *at = t->at;
+	uint32_t generation = listing_binding(t->pages).generation;
+
+	if (at->next_bytes > 0 && at->next_generation == generation)
+		return;
+	at->next = at->page;
+	at->next_generation = generation;
+	at->next_bytes = turn_page(t->c, t->listed, t->pages,
+	    contract_lasts_since_us(t->k.policy, t->now_us),
+	    worth_page_bytes(t->g), &at->next);
+}
+
 /* Pages side by side: the next one, if any is left. */
 bool turn_pages(struct turn *t)
 {
-	uint64_t bytes;
+	struct want_progress *at = t->at;
 
 	if (!t->pages)
 		return true;
-	/* The page before went out. */
-	t->at->page = t->page;
-	bytes = turn_page(t->c, t->listed, t->pages,
-	    contract_lasts_since_us(t->k.policy, t->now_us),
-	    worth_page_bytes(t->g), &t->page);
-	t->at->paging = bytes > 0;
-	if (bytes > 0) {
-		call_page(
-		    t, t->page.from ? t->pages : NULL, t->page.from, bytes);
+	/* It begins, or the page before went out. */
+	if (!at->paging || t->page.to != at->page.to) {
+		at->page = t->page;
+		at->next_bytes = 0;
+	}
+	find_page(t);
+	t->page = at->next;
+	at->paging = at->next_bytes > 0;
+	if (at->paging) {
+		call_page(t, t->page.from ? t->pages : NULL, t->page.from,
+		    at->next_bytes);
 		t->stage--;
 	} else {
 		(void)turn_under_way(t, t->listed, NFSPROC3_READDIRPLUS);
