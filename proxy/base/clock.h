@@ -28,6 +28,16 @@ uint64_t clock_now_us(void);
 /* The same to the microsecond: for what is measured by it. */
 uint64_t clock_read_us(void);
 
+/* Returns microseconds of a clock that stands still while the machine sleeps,
+ * for how long work took; any thread may read it. */
+static inline uint64_t clock_awake_us(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+}
+
 /* A turn of this thread's loop begins, after it has waited: reads the clock,
  * which the turn shares from then on. */
 uint64_t clock_begin_turn(void);

@@ -119,7 +119,18 @@ static bool is_spared(struct datacache *dc, const struct datacache_add *add)
 	return add->again_us != 0 &&
 	       add->again_us < datacache_cost_us(dc, add->len) &&
 	       !pin_wants(dc, &add->key, add->len) &&
-	       ++dc->spared % MEASURED != 0;
+	       ++dc->spare_turns % MEASURED != 0;
+}
+
+/* Nothing older stays either: the client is told newer bytes than that. */
+static void spare(
+    struct datacache *dc, struct file *f, const struct datacache_add *add)
+{
+	dc->st.spared_bytes += add->len;
+	if (!f)
+		return;
+	index_carve(dc, f, add->offset, add->offset + add->len, true);
+	index_tidy(dc, f);
 }
 
 void datacache_add(struct datacache *dc, const struct datacache_add *add)
@@ -135,7 +146,7 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 		evict_kick(dc);
 	f = file_of_version(dc, &add->key, add->version);
 	if (is_spared(dc, add)) {
-		dc->st.spared_bytes += add->len;
+		spare(dc, f, add);
 		return;
 	}
 	p = add_allowed(dc, add) ? pend_make(dc, add) : NULL;

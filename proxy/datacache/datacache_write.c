@@ -220,7 +220,7 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
  * disk can be relied on. */
 static void writer_run(struct iopool_job *job)
 {
-	uint64_t begun_us = clock_read_us();
+	uint64_t begun_us = clock_awake_us();
 	struct writer *w = (struct writer *)job;
 	struct segment *seg = w->batch[0]->seg;
 	void *scratch[BATCH_MAX] = {0};
@@ -237,21 +237,36 @@ static void writer_run(struct iopool_job *job)
 			segment_forget_entry(p->src, p->src_slot);
 		free(scratch[i]);
 	}
-	w->took_us = clock_read_us() - begun_us;
+	w->took_us = clock_awake_us() - begun_us;
 }
 
-/* A small batch says little of what many bytes take. */
+/* Measures what bytes of clients take; moved ones were read from the disk in
+ * the same time. Small batches count together, and one in which the disk
+ * stalled counts little. */
 static void measure(struct writer *w)
 {
-	enum { LEAST = WRITE_UNIT / 4, SHARE = 8 };
+	enum {
+		LEAST = WRITE_UNIT / 4,
+		SHARE = 8,
+		MOST = 4,
+		FIRST_MOST_US = 100000,
+	};
 	struct datacache *dc = w->dc;
-	uint64_t bytes = 0, us;
+	uint64_t us, most_us;
 
 	for (unsigned i = 0; i < w->n; i++)
-		bytes += w->batch[i]->len;
-	if (w->err < 0 || bytes < LEAST)
+		if (w->batch[i]->src || w->err < 0)
+			return;
+	for (unsigned i = 0; i < w->n; i++)
+		dc->measured_bytes += w->batch[i]->len;
+	dc->measured_us += w->took_us;
+	if (dc->measured_bytes < LEAST)
 		return;
-	us = w->took_us * WRITE_UNIT / bytes;
+	us = dc->measured_us * WRITE_UNIT / dc->measured_bytes + 1;
+	dc->measured_bytes = dc->measured_us = 0;
+	most_us = dc->write_us > 0 ? dc->write_us * MOST : FIRST_MOST_US;
+	if (us > most_us)
+		us = most_us;
 	dc->write_us =
 	    dc->write_us == 0 ? us : (dc->write_us * (SHARE - 1) + us) / SHARE;
 }

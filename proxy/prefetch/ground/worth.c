@@ -139,11 +139,12 @@ bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes)
 	return pays(g, p, bytes, &(struct price){.guess_us = guess_us(guess)});
 }
 
-bool worth_read(const struct ground *g, bool guess, double p, uint64_t bytes)
+bool worth_bytes(const struct ground *g, double p, uint64_t bytes)
 {
-	double keep = (double)datacache_cost_us(g->caches->data, bytes);
+	const struct caches *c = g->caches;
 
-	return worth_call(g, guess, p, bytes) && p * trip_us(g) > keep;
+	return c->config->offline == CONFIG_OFFLINE_SERVE ||
+	       p * trip_us(g) > (double)datacache_cost_us(c->data, bytes);
 }
 
 /*

@@ -24,9 +24,10 @@ bool worth_route_is_short(const struct ground *g);
  * whoever predicts it has not seen it used, but others like it. */
 bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes);
 
-/* The same of bytes of a file, which go to this machine's disk and come from
- * there: that takes it as long as it takes to read them from a near server. */
-bool worth_read(const struct ground *g, bool guess, double p, uint64_t bytes);
+/* Whether bytes of a file that are used with probability `p` may be worth it at
+ * all: to keep them takes this machine time, too (datacache_cost_us()), which
+ * must be less than the trip that they spare. All are where offline = serve. */
+bool worth_bytes(const struct ground *g, double p, uint64_t bytes);
 
 /* A call that somebody would send, and how much he would pay for it. */
 struct worth_bid {

@@ -175,7 +175,10 @@ static enum step done(struct turn *t)
 		return drop_for(t, NOTE_UNKNOWN, METRICS_PREFETCH_UNKNOWN);
 	/* It was its first turn, and nothing was missing. */
 	if (t->sent == 0 && t->at->turns == 1)
-		return drop_for(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
+		return t->near
+			   ? drop_for(
+				 t, NOTE_UNLIKELY, METRICS_PREFETCH_UNLIKELY)
+			   : drop_for(t, NOTE_FRESH, METRICS_PREFETCH_FRESH);
 	return STEP_DONE;
 }
 

@@ -97,10 +97,8 @@ bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes)
 		return true;
 	if (proc == NFSPROC3_READDIRPLUS && w->calls_spared > 0)
 		return worth_listing(t->g, (double)w->calls_spared, bytes);
-	return proc == NFSPROC3_READ
-		   ? worth_read(
-			 t->g, wish_is_guess(w), (double)w->data_p, bytes)
-		   : worth_call(t->g, wish_is_guess(w), (double)w->p, bytes);
+	return worth_call(t->g, wish_is_guess(w),
+	    (double)(proc == NFSPROC3_READ ? w->data_p : w->p), bytes);
 }
 
 /* ---- the directory, and names in it ------------------------------------ */

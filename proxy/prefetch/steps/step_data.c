@@ -4,6 +4,7 @@
 #include "base/uint.h"
 #include "config/config.h"
 #include "link/linkest.h"
+#include "prefetch/ground/worth.h"
 #include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
@@ -210,9 +211,21 @@ static bool wants_data(const struct turn *t)
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
 }
 
+/* Whether the server sends bytes so soon that to keep them takes longer. The
+ * farm may have them sooner than it. */
+static bool is_near(const struct turn *t)
+{
+	return !wish_is_asked(t->wish) && !t->g->farm &&
+	       !worth_bytes(t->g, (double)t->wish->data_p,
+		   linkest_unit_bytes(t->g->link));
+}
+
 bool turn_data(struct turn *t)
 {
 	if (!wants_data(t))
+		return false;
+	t->near = is_near(t);
+	if (t->near)
 		return false;
 	/* The cached data may be of an older version: the confirmation that is
 	 * under way will say so. */

@@ -118,8 +118,8 @@ struct turn {
 	/* A listing may confirm the node: each of its pages wakes the want. */
 	bool listing_waits;
 	bool fresh; /* the node was, before anything was asked */
-	/* The directory whose listing is to be asked for; where that is known,
-	 * it comes in pages, up to `page`. */
+	bool near;  /* the server is too near for bytes to be worth it */
+	/* Whose listing is to be asked for; a known one in pages, to `page`. */
 	struct node *listed;
 	struct listing *pages;
 	struct list_span page;

@@ -2,6 +2,7 @@
 /* Reads find the data that was added, and no other, from memory and from disk;
  * test_datacache_disk.c tests the disk itself. */
 #include "datacache/datacache_fixture.h"
+#include "datacache/datacache_private.h"
 
 FIXTURE(struct fixture, fixture_of_16m, fixture_end);
 
@@ -383,4 +384,21 @@ TEST(test_spares_near_data, struct fixture *fx)
 	}
 	assert_in_range(kept, 1, N / 16);
 	assert_int_equal(stats_of(fx).spared_bytes, (N - kept) * LEN);
+}
+
+/* A disk that was slow once is found to be fast again, though nothing but a few
+ * small writes comes to it. */
+TEST(test_spares_for_a_while, struct fixture *fx)
+{
+	enum { LEN = 128 << 10, UNIT = 1 << 20 };
+	uint64_t slow_us, i;
+
+	add_some(fx, 1, 1, 0, UNIT, FIRM);
+	iopool_drain(fx->pool);
+	slow_us = fx->dc->write_us = 10000000;
+	for (i = 0; i < 2000 && fx->dc->write_us > slow_us / 10; i++) {
+		add_of(fx, 100 + i, 1, 0, LEN, FIRM, 0, 1);
+		iopool_drain(fx->pool);
+	}
+	assert_true(i > 32 && i < 2000);
 }
