@@ -175,12 +175,10 @@ lab_netem() {
 }
 
 lab_link() {
-	local dev args holder was
+	local dev args holder
 	dev=lab$(lab_index)
 	holder=$(lab_holder)
-	read -r was <"$LAB_STATE/srv/$LAB_ON/link"
 	echo "$1 $2 $3 $4" >"$LAB_STATE/srv/$LAB_ON/link"
-	if [ "$1$2$3$4$was" = "----- - - -" ]; then return; fi
 	if [ "$1$2$3$4" = ---- ]; then
 		tc qdisc del dev "$dev" root 2>/dev/null
 		nsenter -t "$holder" -n tc qdisc del dev eth0 root 2>/dev/null
@@ -202,13 +200,13 @@ lab_link_down() {
 	fi
 	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
 	lab_link "$rtt" "$rate" 100% "$jitter"
-	echo "$rtt $rate $loss $jitter dropped" >"$LAB_STATE/srv/$LAB_ON/link"
+	echo "$rtt $rate $loss $jitter" >"$LAB_STATE/srv/$LAB_ON/link"
 }
 
 lab_link_up() {
 	local rtt rate loss jitter
 	nsenter -t "$(lab_holder)" -n ip link set eth0 up || return 1
-	read -r rtt rate loss jitter _ <"$LAB_STATE/srv/$LAB_ON/link"
+	read -r rtt rate loss jitter <"$LAB_STATE/srv/$LAB_ON/link"
 	lab_link "$rtt" "$rate" "$loss" "$jitter"
 }
 
@@ -232,7 +230,7 @@ lab_floor() {
 		;;
 	off)
 		[ -e "$saved" ] || return 0
-		read -r rtt rate loss jitter _ <"$saved"
+		read -r rtt rate loss jitter <"$saved"
 		rm "$saved"
 		lab_link "$rtt" "$rate" "$loss" "$jitter"
 		;;
