@@ -105,9 +105,11 @@ static struct pend *pend_make(
  * bytes to the disk, and some time back from it. */
 uint64_t datacache_cost_us(const struct datacache *dc, uint64_t bytes)
 {
-	enum { PASSES = 3 };
+	enum { PASSES = 3, BULK = WRITE_UNIT / 8 };
 
-	return !dc ? 0 : PASSES * dc->write_us * bytes / WRITE_UNIT;
+	if (!dc || bytes < BULK)
+		return 0;
+	return PASSES * dc->write_us * bytes / WRITE_UNIT;
 }
 
 /* Whether the server would send it again sooner. One in so many is kept all the

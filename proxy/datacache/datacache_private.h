@@ -82,7 +82,6 @@ struct datacache {
 	/* The time that WRITE_UNIT bytes take, a mean of the last batches; 0:
 	 * none was written yet. */
 	uint64_t write_us;
-	uint64_t measured_bytes, measured_us; /* not in it yet */
 	/* Adds that could be spared; one in so many is kept. */
 	unsigned spare_turns;
 	struct datacache_stats st; /* datacache_get_stats() has the rest */

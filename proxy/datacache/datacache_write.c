@@ -241,29 +241,27 @@ static void writer_run(struct iopool_job *job)
 }
 
 /* Measures what bytes of clients take; moved ones were read from the disk in
- * the same time. Small batches count together, and one in which the disk
+ * the same time, and of few most is the system calls. A batch in which the disk
  * stalled counts little. */
 static void measure(struct writer *w)
 {
 	enum {
-		LEAST = WRITE_UNIT / 4,
+		LEAST = WRITE_UNIT / 8,
 		SHARE = 8,
 		MOST = 4,
 		FIRST_MOST_US = 100000,
 	};
 	struct datacache *dc = w->dc;
-	uint64_t us, most_us;
+	uint64_t us, most_us, bytes = 0;
 
-	for (unsigned i = 0; i < w->n; i++)
-		if (w->batch[i]->src || w->err < 0)
+	for (unsigned i = 0; i < w->n; i++) {
+		if (w->batch[i]->src)
 			return;
-	for (unsigned i = 0; i < w->n; i++)
-		dc->measured_bytes += w->batch[i]->len;
-	dc->measured_us += w->took_us;
-	if (dc->measured_bytes < LEAST)
+		bytes += w->batch[i]->len;
+	}
+	if (w->err < 0 || bytes < LEAST)
 		return;
-	us = dc->measured_us * WRITE_UNIT / dc->measured_bytes + 1;
-	dc->measured_bytes = dc->measured_us = 0;
+	us = w->took_us * WRITE_UNIT / bytes + 1;
 	most_us = dc->write_us > 0 ? dc->write_us * MOST : FIRST_MOST_US;
 	if (us > most_us)
 		us = most_us;

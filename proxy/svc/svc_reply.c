@@ -291,28 +291,22 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
-/*
- * How long the link would take to bring the READ's bytes again; 0 where they
+/* How long the link would take to bring the READ's bytes again; 0 where they
  * are to be kept however long that is: where others may want them, or want them
- * already (farm/, svc_join.c), where they are to be there without a server, and
- * where a server may have searched for a few on its disk for longer than the
- * link takes.
+ * already (farm/, svc_join.c), and where they are to be there without a server.
  */
 static uint64_t again_us(const struct svc_rqst *rqst, const union nfs_res *res)
 {
-	enum { BULK = 128 << 10 };
 	const struct svc_params *p = &rqst->svc->p;
 	uint64_t wire_us;
-	uint32_t len;
 
 	if (rqst->proc->prog != NFS_PROGRAM ||
 	    rqst->proc->proc != NFSPROC3_READ || res->status != NFS3_OK ||
 	    p->farm || rqst->joins > 0 ||
 	    p->caches->config->offline == CONFIG_OFFLINE_SERVE)
 		return 0;
-	len = res->read.READ3res_u.resok.data.len;
-	wire_us =
-	    len < BULK ? 0 : linkest_wire_us(p->link, linkest_wire_bytes(len));
+	wire_us = linkest_wire_us(
+	    p->link, linkest_wire_bytes(res->read.READ3res_u.resok.data.len));
 	return wire_us ? wire_us + linkest_base_us(p->link) : 0;
 }
 

@@ -215,9 +215,10 @@ static bool wants_data(const struct turn *t)
  * farm may have them sooner than it. */
 static bool is_near(const struct turn *t)
 {
+	uint64_t piece = min_u64(linkest_unit_bytes(t->g->link), t->node->size);
+
 	return !wish_is_asked(t->wish) && !t->g->farm &&
-	       !worth_bytes(t->g, (double)t->wish->data_p,
-		   linkest_unit_bytes(t->g->link));
+	       !worth_bytes(t->g, (double)t->wish->data_p, piece);
 }
 
 bool turn_data(struct turn *t)
