@@ -120,18 +120,16 @@ static double guess_us(bool guess)
 }
 
 /* A call that is used spares its client a round trip, and its bytes would come
- * later anyway; else they come before others. In any case it takes this machine
- * and the server CALL_US. */
+ * later anyway; else they come before others. */
 static bool pays(
     const struct ground *g, double p, uint64_t bytes, const struct price *price)
 {
 	double rtt = trip_us(g), crowd = IDLE_SHARE + price->crowd;
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(g) * 1e6;
 
-	return p * (rtt + wire) > CALL_US &&
-	       p * (rtt + wire) >
-		   (1 - p) * (price->guess_us + CALL_SHARE * rtt * crowd +
-				 wire * (crowd + WASTE_LEAST + price->waste));
+	return p * (rtt + wire) >
+	       (1 - p) * (price->guess_us + CALL_SHARE * rtt * crowd +
+			     wire * (crowd + WASTE_LEAST + price->waste));
 }
 
 bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes)
