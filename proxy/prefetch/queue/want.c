@@ -220,9 +220,7 @@ struct want *want_add_range(struct queue *q, struct credential *cred,
 	struct want *w;
 
 	notes_predicted(q->notes, &pred, credential_uid(cred), now_us);
-	/* Whoever hints knows what it is worth. */
-	if (r->source != NOTE_FROM_HINT &&
-	    !worth_call(q->g, false, (double)r->p, r->count_bytes)) {
+	if (!worth_call(q->g, false, (double)r->p, r->count_bytes)) {
 		notes_set(q->notes, r->object, NOTE_UNLIKELY, now_us);
 		metrics_add(q->g->metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return NULL;

@@ -92,9 +92,6 @@ bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes)
 {
 	const struct wish *w = t->wish;
 
-	/* Whoever asked for it knows what it is worth. */
-	if (wish_is_asked(w))
-		return true;
 	if (proc == NFSPROC3_READDIRPLUS && w->calls_spared > 0)
 		return worth_listing(t->g, (double)w->calls_spared, bytes);
 	return worth_call(t->g, wish_is_guess(w),

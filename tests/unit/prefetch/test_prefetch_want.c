@@ -285,19 +285,16 @@ TEST(test_drop_range, struct world *w)
 	assert_ptr_equal(queue_next(w->pf.queue), hint);
 }
 
-/* A range that is hardly likely to be read is not worth its bytes, unless
- * somebody hinted at it. */
+/* A range that is hardly likely to be read is not worth its bytes. */
 TEST(test_range_unlikely, struct world *w)
 {
 	struct want_range r = {
 	    .object = 10, .count_bytes = 1 << 20, .p = 0.01f, .lead = 1};
 
-	r.source = NOTE_FROM_PATTERN;
+	r.source = NOTE_FROM_HINT;
 	assert_null(want_add_range(w->pf.queue, w->creds[0], &r, T0));
 	assert_int_equal(w->pf.queue->nwants, 0);
 	assert_int_equal(notes_find(w->pf.notes, 10)->state, NOTE_UNLIKELY);
-	r.source = NOTE_FROM_HINT;
-	assert_non_null(want_add_range(w->pf.queue, w->creds[0], &r, T0));
 }
 
 /* Only what was not asked for yet, and of that credential. */
