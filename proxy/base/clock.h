@@ -25,7 +25,7 @@
  * so that tests choose them. In a turn of the loop it returns the last reading
  * within some tens of microseconds of that. */
 uint64_t clock_now_us(void);
-/* The same to the microsecond: for what is measured by it. */
+/* Reads the clock in any case, for code that measures how long work took. */
 uint64_t clock_read_us(void);
 
 /* Returns microseconds of a clock that stands still while the machine sleeps,
@@ -41,8 +41,8 @@ static inline uint64_t clock_awake_us(void)
 /* A turn of this thread's loop begins, after it has waited: reads the clock,
  * which the turn shares from then on. */
 uint64_t clock_begin_turn(void);
-/* Bytes were sent: what is received from now on may answer them, so it has a
- * reading of its own. */
+/* Ends the sharing in this turn, after bytes were sent: whatever is received
+ * from now on may answer them, and must not have an earlier time. */
 void clock_forget(void);
 
 /* Returns the processor's counter, which costs less to read than the clock; 0

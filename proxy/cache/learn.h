@@ -44,7 +44,7 @@ struct learn {
 	bool told;              /* the reply goes to a client as it is */
 	struct machine machine; /* the machine that the reply is for */
 	uint64_t sent_us;       /* when the call was first sent */
-	uint64_t again_us;      /* of a READ: as of struct datacache_add */
+	uint64_t again_us; /* time to have the bytes again; see datacache_add */
 	uint64_t now_us;
 };
 

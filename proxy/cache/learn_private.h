@@ -58,7 +58,7 @@ struct learn_bytes {
 	uint32_t len;
 	struct rbuf *hold; /* NULL: copy */
 	uint64_t sent_us;
-	uint64_t again_us; /* as of struct datacache_add */
+	uint64_t again_us; /* time to have the bytes again; see datacache_add */
 	bool firm;         /* any later change would show as another version */
 	bool ahead, shared;
 };

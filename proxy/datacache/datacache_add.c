@@ -124,7 +124,8 @@ static bool is_spared(struct datacache *dc, const struct datacache_add *add)
 	       ++dc->spare_turns % MEASURED != 0;
 }
 
-/* Nothing older stays either: the client is told newer bytes than that. */
+/* Drops what is cached of that range: the client gets newer bytes with this
+ * reply, and must not get older ones after them. */
 static void spare(
     struct datacache *dc, struct file *f, const struct datacache_add *add)
 {

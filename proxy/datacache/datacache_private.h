@@ -82,7 +82,7 @@ struct datacache {
 	/* The time that WRITE_UNIT bytes take, a mean of the last batches; 0:
 	 * none was written yet. */
 	uint64_t write_us;
-	/* Adds that could be spared; one in so many is kept. */
+	/* Counts adds that is_spared() could refuse; it lets one in 32 in. */
 	unsigned spare_turns;
 	struct datacache_stats st; /* datacache_get_stats() has the rest */
 };

@@ -38,7 +38,7 @@ struct writer {
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
 	uint64_t begun_us;      /* see writers_late_since() */
-	uint64_t took_us;       /* the last batch, in its thread */
+	uint64_t took_us;       /* by the thread, to write the last batch */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */

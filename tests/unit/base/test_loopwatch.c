@@ -92,7 +92,8 @@ TEST(test_short_turns_forget)
 	assert_int_equal(loopwatch_longest_us(w), 0);
 }
 
-/* Readings in one turn are one, but for those behind bytes that were sent. */
+/* All readings in a turn of the loop give one time; after bytes were sent, the
+ * next one gives a later time. */
 TEST(test_turn_shares)
 {
 	struct timespec wait = {.tv_nsec = 2000};

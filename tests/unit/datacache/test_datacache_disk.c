@@ -384,7 +384,8 @@ static void add_stray_segment(const struct fixture *fx)
 	path_of(fx, "00000077.seg", path);
 	f = fopen(path, "w");
 	assert_true(f && fclose(f) == 0);
-	/* Whatever the umask is, the cache takes no file of a group's. */
+	/* The cache refuses a file that a group may write to, and some umasks
+	 * make such files. */
 	assert_int_equal(chmod(path, 0600), 0);
 }
 

@@ -242,7 +242,8 @@ static void put(struct folder *f, const void *data, size_t len, mode_t mode)
 {
 	FILE *out;
 
-	/* A file may be there with a mode that lets only root write to it. */
+	/* An earlier file may have a mode that keeps an ordinary user from
+	 * writing to it. */
 	(void)unlink(f->file);
 	out = fopen(f->file, "w");
 	assert_non_null(out);
