@@ -28,8 +28,8 @@ uint64_t clock_now_us(void);
 /* Reads the clock in any case, for code that measures how long work took. */
 uint64_t clock_read_us(void);
 
-/* Returns microseconds of a clock that stands still while the machine sleeps,
- * for how long work took; any thread may read it. */
+/* Returns microseconds of CLOCK_MONOTONIC, which stands still while the machine
+ * sleeps: for how long work took, and for systemd. Any thread may read it. */
 static inline uint64_t clock_awake_us(void)
 {
 	struct timespec ts;

@@ -9,7 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <systemd/sd-daemon.h>
-#include <time.h>
+
+#include "base/clock.h"
 
 enum { SETTLE_US = 5000000 }; /* as notify.h promises */
 
@@ -20,11 +21,8 @@ void notify_ready(void)
 
 void notify_reloading(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	(void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64,
-	    (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000);
+	(void)sd_notifyf(
+	    0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64, clock_awake_us());
 }
 
 void notify_stopping(void)

@@ -200,7 +200,6 @@ static int watch_fd(struct netstate *ns)
  * of CLOCK_MONOTONIC. */
 static int watch_time(struct netstate *ns)
 {
-	struct timespec ts;
 	struct timeval tv;
 	uint64_t due_us, now_us;
 	int rc = sd_bus_get_timeout(ns->bus, &due_us);
@@ -211,8 +210,7 @@ static int watch_time(struct netstate *ns)
 		event_del(ns->ev_timer);
 		return 0;
 	}
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	now_us = (uint64_t)ts.tv_sec * 1000000 + (uint64_t)ts.tv_nsec / 1000;
+	now_us = clock_awake_us();
 	tv = clock_timeval(due_us > now_us ? due_us - now_us : MORE_US);
 	event_add(ns->ev_timer, &tv);
 	return 0;
