@@ -19,7 +19,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -33,9 +32,9 @@
 #include "base/statedir.h"
 #include "config/config.h"
 #include "control/control.h"
+#include "daemon/hostwatch.h"
 #include "daemon/lastgood.h"
 #include "daemon/listens.h"
-#include "daemon/logins.h"
 #include "daemon/pending.h"
 #include "daemon/reclaim.h"
 #include "daemon/reload.h"
@@ -45,8 +44,6 @@
 #include "farm/farm.h"
 #include "nfsproto/rbuf.h"
 #include "svc/room.h"
-#include "upstream/netstate.h"
-#include "upstream/netwatch.h"
 #include "web/web.h"
 
 enum {
@@ -82,9 +79,7 @@ struct daemon {
 	struct reload *reload;
 	struct control *control;
 	struct web *web;
-	struct netwatch *netwatch;
-	struct netstate *netstate; /* NULL: never metered */
-	struct logins *logins;     /* NULL: nobody is seen to log in */
+	struct hostwatch *hostwatch;
 	struct event *ev_signals[3];
 	struct event *ev_drain;
 	struct event *ev_alive; /* NULL: nobody watches */
@@ -301,32 +296,6 @@ static bool catch_signals(struct daemon *d)
 	return d->ev_drain != NULL;
 }
 
-/* ---- the network ------------------------------------------------------ */
-
-static void on_network(void *arg, bool woke)
-{
-	struct daemon *d = arg;
-
-	log_debug("daemon woke=%d: the network changed", woke);
-	for (size_t i = 0; i < servers_count(d->servers); i++)
-		server_network_changed(servers_at(d->servers, i), woke);
-}
-
-static void on_metered(void *arg, bool metered)
-{
-	struct daemon *d = arg;
-
-	servers_set_metered(d->servers, metered);
-}
-
-static void on_login(void *arg, uint32_t uid)
-{
-	struct daemon *d = arg;
-
-	for (size_t i = 0; i < servers_count(d->servers); i++)
-		server_end_rights(servers_at(d->servers, i), uid);
-}
-
 /* ---- making one ------------------------------------------------------- */
 
 static void on_config(void *ctx, const struct config *config)
@@ -353,21 +322,11 @@ static void on_list(void *ctx)
 	web_forget(d->web);
 }
 
-static void end_rights(void *server, uint32_t uid)
-{
-	server_end_rights(server, uid);
-}
-
 static void on_serves(void *ctx, const char *server)
 {
 	struct daemon *d = ctx;
 
-	for (size_t i = 0; i < servers_count(d->servers); i++) {
-		struct server *s = servers_at(d->servers, i);
-
-		if (strcmp(server_name(s), server) == 0)
-			logins_tell(d->logins, end_rights, s);
-	}
+	hostwatch_server_serves(d->hostwatch, server);
 	reload_on_serves(d->reload, server);
 }
 
@@ -508,24 +467,6 @@ bool daemon_check(const struct config *config, char *err, size_t errlen)
 		   err, errlen);
 }
 
-/* Watches the machine's network, whether it is metered, and who logs in. The
- * daemon serves even where that fails. */
-static void watch_host(struct daemon *d)
-{
-	d->netwatch = netwatch_new(d->base, on_network, d);
-	if (!d->netwatch)
-		log_warn("daemon: changes of the network go unnoticed: %s",
-		    strerror(errno));
-	d->netstate = netstate_new(d->base, on_metered, d);
-	if (!d->netstate)
-		log_debug(
-		    "daemon: NetworkManager is not asked: %s", strerror(errno));
-	d->logins = logins_new(d->base, on_login, d);
-	if (!d->logins)
-		log_debug("daemon: logind is not asked: %s", strerror(errno));
-	logins_tell(d->logins, on_login, d);
-}
-
 struct daemon *daemon_new(struct config *config,
     const struct config_source *source, char *err, size_t errlen)
 {
@@ -564,7 +505,7 @@ struct daemon *daemon_new(struct config *config,
 		errno = taken ? EADDRINUSE : rc == EINVAL ? EINVAL : EIO;
 		return NULL;
 	}
-	watch_host(d);
+	d->hostwatch = hostwatch_new(d->base, d->servers);
 	return d;
 }
 
@@ -582,9 +523,7 @@ void daemon_free(struct daemon *d)
 {
 	if (!d)
 		return;
-	netwatch_free(d->netwatch);
-	netstate_free(d->netstate);
-	logins_free(d->logins);
+	hostwatch_free(d->hostwatch);
 	web_free(d->web);
 	control_free(d->control);
 	reload_free(d->reload);
