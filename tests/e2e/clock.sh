@@ -18,7 +18,11 @@ if sys.argv[1] == "READ":
               if (c["side"], c["procedure"]) == ("upstream", "READ")))
 else:
     print(server["counters"].get(sys.argv[1], 0))' "$1"; }
-stat_is() { test "$(ff stats --json | number "$1")" "$2" "$3"; }
+stat_is() {
+	local n
+	n=$(ff stats --json | number "$1")
+	test "$n" "$2" "$3" || { echo "$1 is $n, not $2 $3"; return 1; }
+}
 read_all() {
 	lab_drop_caches
 	sums "$LAB_PROXY/src" >/tmp/proxy.sums
