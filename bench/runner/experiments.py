@@ -185,6 +185,15 @@ def legion(quick):
                  "off,frozen", n=5 if quick else 20, direct=5 if quick else 20)]
 
 
+def warm(quick):
+    """With ten minutes of rest behind each run it is not for a quick set. On
+    kernel 7.2 the peer has directory delegations."""
+    if quick:
+        return []
+    return [jobs("warm", "wan", ["node", "git", "grep"], 260, "bounded", "nfs4",
+                 n=3, direct=3, sets=["jobs"], extra=("--again", "0,75,600"))]
+
+
 def farm(quick):
     return [jobs("farm", "wan", ["farm"], 2 if quick else 25,
                  "bounded" if quick else "bounded,frozen",
@@ -303,6 +312,8 @@ ALL = [
     Experiment("kroegerlong", "Andrew, ld, an index, a newer version built "
                "(Kroeger and Long, 2001)", kroegerlong),
     Experiment("legion", "reads of 1 MB (Legion, 2000)", legion),
+    Experiment("warm", "the same job again on the mount as it is: at once, after "
+               "75 s, after ten minutes", warm),
     Experiment("farm", "eight clients of one proxy build at once", farm),
     Experiment("machines", "machines that share by one engine what they fetched "
                "and learned", machines),
