@@ -1,4 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Three watches, any of which this machine may lack, and what each one makes
+ * the servers do. */
 #include "daemon/hostwatch.h"
 
 #include <errno.h>
@@ -8,7 +10,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "daemon/logins.h"
+#include "base/logins.h"
 #include "daemon/server.h"
 #include "daemon/servers.h"
 #include "upstream/netstate.h"

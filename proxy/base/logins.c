@@ -2,7 +2,7 @@
 /* logind keeps a file for each session, and sd-login(3) watches the folder of
  * these. It says that something changed, but not what: so the sessions that
  * there are now are compared with those of the last time. */
-#include "daemon/logins.h"
+#include "base/logins.h"
 
 #include <errno.h>
 #include <stdlib.h>
