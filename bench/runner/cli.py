@@ -7,13 +7,15 @@ import signal
 import sys
 
 import experiments
+import readme
 import report
 import runner
 
 USAGE = """\
 bench/run list
        bench/run NAME... | all | headline  [--quick] [options]
-       bench/run report [--quick] [options]"""
+       bench/run report [--quick] [options]
+       bench/run readme"""
 
 ABOUT = """\
 Runs experiments one after the other. `list` names them, and `all` runs all of
@@ -28,6 +30,8 @@ You can interrupt it; the same command continues. It repeats a cell only if the
 cell's command or forefetchd has changed, or with --again or --fresh. It first
 fetches what is missing (packages, the trees that the jobs read); with --no-fetch
 it only says what is missing.
+
+`readme` writes README's figures anew, from docs/report.md.
 """
 
 
@@ -78,6 +82,16 @@ def show_list():
             e.name, e.title, "", round(full), round(quick)))
 
 
+def write_readme():
+    try:
+        path = readme.write()
+    except (OSError, readme.Wrong) as e:
+        say(str(e))
+        return 1
+    say("wrote " + path if path else "README has the report's figures already")
+    return 0
+
+
 def say(text):
     print("run: " + text, file=sys.stderr, flush=True)
 
@@ -91,6 +105,8 @@ def main(argv=None):
     if args.names == ["list"]:
         show_list()
         return 0
+    if args.names == ["readme"]:
+        return write_readme()
     results = args.results or default_results(args.quick)
     if args.names == ["report"]:
         chosen = experiments.ALL

@@ -86,6 +86,16 @@ def rclone_version():
         glob.escape(store()), "rclone-*", "rclone")) else "missing"
 
 
+def guest_kernel():
+    """Of the guests: the one in $LAB_KERNEL, or the package's."""
+    other = os.environ.get("LAB_KERNEL")
+    if not other:
+        return package("user-mode-linux") or "missing"
+    found = glob.glob(os.path.join(
+        glob.escape(other), "root/usr/lib/uml/modules", "*"))
+    return os.path.basename(found[0]) if found else "unknown"
+
+
 def versions(build):
     with open(os.path.join(build, "proxy/forefetchd"), "rb") as f:
         binary = hashlib.sha256(f.read()).hexdigest()[:16]
@@ -97,8 +107,8 @@ def versions(build):
              "forefetchd": binary, "python": platform.python_version(),
              "host_kernel": platform.release(), "cpus": os.cpu_count(),
              "cpu": models[0] if models else "unknown"}
-    for name in ("user-mode-linux", "nfs-ganesha", "nfs-common",
-                 "cachefilesd", "sshfs"):
+    found["guest_kernel"] = guest_kernel()
+    for name in ("nfs-ganesha", "nfs-common", "cachefilesd", "sshfs"):
         found[name] = package(name) or "missing"
     found["rclone"] = rclone_version()
     return found

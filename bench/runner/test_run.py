@@ -20,6 +20,7 @@ import experiments
 import figures
 import others
 import plots
+import readme
 import report
 import runner
 import seedrows
@@ -555,6 +556,31 @@ class Running(unittest.TestCase):
         progress.end(cells[0], {"outcome": "ok", "reason": None,
                                 "seconds": 120, "result": {}})
         self.assertEqual(progress.left_minutes(), 4)
+
+
+class Readme(unittest.TestCase):
+    """README's figures are those of the report that is kept beside it."""
+
+    def test_it_has_the_figures_of_the_report(self):
+        old, new = readme.texts()
+        self.assertEqual(old, new, "bench/run readme puts them right")
+
+    def test_figures_are_filled_in(self):
+        with open(readme.REPORT) as f:
+            report_text = f.read()
+        blocks = "".join("<!-- figures %s -->\nold\n<!-- end -->\n" % name
+                         for name in readme.MAKE)
+        made = readme.fill("above\n" + blocks + "below\n", report_text)
+        self.assertNotIn("old", made)
+        self.assertTrue(made.startswith("above\n"))
+        self.assertTrue(made.endswith("below\n"))
+        self.assertEqual(readme.fill(made, report_text), made)
+
+    def test_what_is_missing_is_said(self):
+        with self.assertRaisesRegex(readme.Wrong, "no block"):
+            readme.fill("nothing\n", "")
+        with self.assertRaisesRegex(readme.Wrong, "nothing like"):
+            readme.jobs("")
 
 
 class CommandLine(unittest.TestCase):
