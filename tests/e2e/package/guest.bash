@@ -108,6 +108,8 @@ server_has_log() {
 		cat $root/mnt/home/log)
 }
 upgrade() { as_user_long "$sudo_apt install -y --reinstall ./$E2E_NEXT"; }
+# What the package's own scripts decide is tried without apt, which takes long here.
+upgrade_again() { as_user_long "sudo dpkg -i ./$E2E_NEXT"; }
 another_daemon() { [ "$(daemon)" != "$before" ] && active; }
 is_version() {
 	[ "$(inside dpkg-query -W -f '${Version}' forefetch)" = "$1" ]
@@ -116,7 +118,7 @@ is_version() {
 keeps_the_old() {
 	before=$(daemon)
 	echo "nonsense = 1" >$root/etc/forefetch.d/bad.conf
-	upgrade >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
+	upgrade_again >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
 	rm $root/etc/forefetch.d/bad.conf
 	cat /run/upgrade
 	grep -q 'does not accept the configuration' /run/upgrade &&
@@ -137,7 +139,7 @@ restarts_with_the_old() {
 says_it_is_stopped() {
 	inside systemctl stop forefetchd
 	echo "nonsense = 1" >$root/etc/forefetch.d/bad.conf
-	upgrade >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
+	upgrade_again >/run/upgrade 2>&1 || { cat /run/upgrade; return 1; }
 	rm $root/etc/forefetch.d/bad.conf
 	cat /run/upgrade
 	grep -q 'forefetchd does not run' /run/upgrade &&
@@ -158,13 +160,13 @@ refused() {
 mark=$root/var/lib/forefetch/pending-writes
 refused_for_mark() {
 	echo "9.9 /var/cache/forefetch/nas/journal" >"$mark" || return 1
-	if remove >/run/remove 2>&1; then cat /run/remove; return 1; fi
+	if as_user_long "sudo dpkg -r forefetch" >/run/remove 2>&1; then cat /run/remove; return 1; fi
 	cat /run/remove
 	grep -q '^    9.9 /var' /run/remove && active
 }
 purge_refused_for_mark() {
 	echo "9.9 /var/cache/forefetch/nas/journal" >"$mark" || return 1
-	if purge >/run/purge 2>&1; then cat /run/purge; return 1; fi
+	if as_user_long "sudo dpkg -P forefetch" >/run/purge 2>&1; then cat /run/purge; return 1; fi
 	cat /run/purge
 	grep -q 'so they are kept' /run/purge && [ -d $root/var/cache/forefetch ] &&
 		rm "$mark"
