@@ -32,8 +32,10 @@ TAGS_MAX = 0       # struct tags
 HALLS_MAX = 0        # private headers
 
 
-def tracked():
-    out = subprocess.run(["git", "ls-files"], cwd=ROOT, text=True, check=True,
+def kept():
+    """Files that git keeps, or would keep: a new one counts before it is added."""
+    out = subprocess.run(["git", "ls-files", "--cached", "--others",
+                          "--exclude-standard"], cwd=ROOT, text=True, check=True,
                          stdout=subprocess.PIPE).stdout
     return [Path(n) for n in out.splitlines()
             if not DATA.match(n) and (ROOT / n).is_file()]
@@ -84,7 +86,7 @@ def broken_comments():
     broken = re.compile(r"\s*\*\t\s*\S.*\n\s*\* \w"
                         r"|\s*/?\*(\s.*)?(?<!\*/)\n\s*\*[^\s*/]"
                         r"|/\* ---- .*-\n \*/")
-    for path in tracked():
+    for path in kept():
         if path.suffix not in (".c", ".h"):
             continue
         before = ""
@@ -96,7 +98,7 @@ def broken_comments():
 
 def riddles():
     """Comments that begin with "What", or go on from another line."""
-    for path in tracked():
+    for path in kept():
         if path.suffix not in (".c", ".h", ".x"):
             continue
         text = text_of(path)
@@ -107,7 +109,7 @@ def riddles():
 def tags():
     """Struct tags that are defined in several files of the programs."""
     places = {}
-    for path in tracked():
+    for path in kept():
         if path.suffix in (".c", ".h") and path.parts[0] in CODE:
             for tag in set(re.findall(r"^struct (\w+) \{", text_of(path), re.M)):
                 places.setdefault(tag, []).append(str(path))
@@ -129,7 +131,7 @@ def circles():
 
 def figures():
     """(what, bound, places): one row each; a place is a line of text."""
-    files = tracked()
+    files = kept()
     folders = Counter(str(p.parent) for p in files)
     code = [p for p in files if p.suffix in (".c", ".h")]
     long = sorted(((n, "%s: %s(), %d lines" % (p, f, n)) for p in code

@@ -1,12 +1,13 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Has shellcheck look at every shell script that git keeps: those that end in .sh or .bash,
-# and those that begin with the name of a shell. Its options are in .shellcheckrc.
+# Has shellcheck look at every shell script that git keeps or would keep: those that end
+# in .sh or .bash, and those that begin with the name of a shell. Its options are in .shellcheckrc.
 set -eu
 cd "$(dirname "$(readlink -f "$0")")/.."
 
-mapfile -d '' -t files < <(git ls-files -z)
+mapfile -d '' -t files < <(git ls-files -z --cached --others \
+	--exclude-standard)
 scripts=()
 for file in "${files[@]}"; do
 	[ -f "$file" ] || continue
