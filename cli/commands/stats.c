@@ -192,7 +192,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 	    "{data_live_bytes:B} live, {data_pending_bytes:B} pending\n"
 	    "           {data_verified} extent{data_verified:S} verified, "
 	    "{data_bad} bad, {data_refused_bytes:B} refused, "
-	    "{data_spared_bytes:B} nearer at the server\n");
+	    "{data_spared_bytes:B} not kept (the server is faster)\n");
 	if (ctl_number(srv, "run_bytes") > 0)
 		ctl_put(stdout, srv,
 		    "  in order {run_sequential_bytes/run_bytes} of what this "

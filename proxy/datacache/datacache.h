@@ -151,9 +151,9 @@ struct datacache_add {
 void datacache_add(struct datacache *dc, const struct datacache_add *add);
 
 /* Returns the microseconds that this machine needs to keep so many bytes and to
- * give them, by the time that the last writes took; 0: that is not known, or
- * they are less than 128 KiB, which a server may search for longer than that.
- */
+ * give them, by the time that the last writes took. 0: no write was measured
+ * yet, or they are less than 128 KiB: such data is always kept, since the
+ * server may search for it longer than the disk. */
 uint64_t datacache_cost_us(const struct datacache *dc, uint64_t bytes);
 
 /* Bytes from the beginning of the range on that find would not have to

@@ -124,15 +124,36 @@ static bool is_spared(struct datacache *dc, const struct datacache_add *add)
 	       ++dc->spare_turns % MEASURED != 0;
 }
 
-/* Drops what is cached of that range: the client gets newer bytes with this
- * reply, and must not get older ones after them. */
-static void spare(
+/* Makes the pend of what is kept; NULL: it is not, and counted. */
+static struct pend *pend_kept(
+    struct datacache *dc, const struct datacache_add *add)
+{
+	struct pend *p;
+
+	if (is_spared(dc, add)) {
+		dc->st.spared_bytes += add->len;
+		return NULL;
+	}
+	p = add_allowed(dc, add) ? pend_make(dc, add) : NULL;
+	if (!p)
+		dc->st.refused_bytes += add->len;
+	return p;
+}
+
+/* The client gets bytes that are not kept, so it must not find older ones here
+ * later: those of the range go, but for firm ones where its own are firm, since
+ * these are the same. */
+static void supersede(
     struct datacache *dc, struct file *f, const struct datacache_add *add)
 {
-	dc->st.spared_bytes += add->len;
-	if (!f)
+	uint64_t end = add->offset + add->len;
+
+	if (!f || dc->off || dc->closing)
 		return;
-	index_carve(dc, f, add->offset, add->offset + add->len, true);
+	if (add->flags & DATACACHE_FIRM)
+		index_carve_loose(dc, f, add->offset, end);
+	else
+		index_carve(dc, f, add->offset, end, true);
 	index_tidy(dc, f);
 }
 
@@ -148,13 +169,9 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 	if (dc->st.memory_bytes > dc->memory_max_bytes)
 		evict_kick(dc);
 	f = file_of_version(dc, &add->key, add->version);
-	if (is_spared(dc, add)) {
-		spare(dc, f, add);
-		return;
-	}
-	p = add_allowed(dc, add) ? pend_make(dc, add) : NULL;
+	p = pend_kept(dc, add);
 	if (!p) {
-		dc->st.refused_bytes += add->len;
+		supersede(dc, f, add);
 		return;
 	}
 	if (f)

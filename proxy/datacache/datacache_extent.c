@@ -166,6 +166,21 @@ void index_carve(struct datacache *dc, struct file *f, uint64_t offset,
 		extent_carve(dc, &c, offset, end, kill);
 }
 
+void index_carve_loose(
+    struct datacache *dc, struct file *f, uint64_t offset, uint64_t end)
+{
+	struct extent_cursor c;
+	struct extent *x;
+
+	index_seek(f, offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < end) {
+		if (x->meta & EXT_FIRM)
+			cursor_next(&c);
+		else
+			extent_carve(dc, &c, offset, end, true);
+	}
+}
+
 struct segment_drop {
 	struct datacache *dc;
 	const struct segment *seg;

@@ -108,7 +108,11 @@ void index_remove(struct datacache *dc, struct extent_cursor *c);
  * does not come back after a start. */
 void index_carve(struct datacache *dc, struct file *f, uint64_t offset,
     uint64_t end, bool kill);
-/* The same for all that lies in a segment; looks at every extent there is. */
+/* The same, with tombstones, for those extents alone that are not firm. */
+void index_carve_loose(
+    struct datacache *dc, struct file *f, uint64_t offset, uint64_t end);
+/* The same as index_carve() for all that lies in a segment; looks at every
+ * extent there is. */
 void index_drop_segment(struct datacache *dc, struct segment *seg, bool kill);
 /* Whether it is (a part of) what one entry of a segment is about. */
 bool extent_is_of(const struct extent *x, uint32_t owner, uint32_t slot);

@@ -291,10 +291,10 @@ static void count_read(
 		metrics_add(m, METRICS_BYTES_COPIED, len);
 }
 
-/* How long the link would take to bring the READ's bytes again; 0 where they
- * are to be kept however long that is: where others may want them, or want them
- * already (farm/, svc_join.c), and where they are to be there without a server.
- */
+/* How long the link would take to bring the READ's bytes again. 0: they are to
+ * be kept in any case, since the farm's machines may want them, a request of
+ * this machine waits for them (svc_join.c), or they must be there without a
+ * server. */
 static uint64_t again_us(const struct svc_rqst *rqst, const union nfs_res *res)
 {
 	const struct svc_params *p = &rqst->svc->p;
@@ -302,7 +302,7 @@ static uint64_t again_us(const struct svc_rqst *rqst, const union nfs_res *res)
 
 	if (rqst->proc->prog != NFS_PROGRAM ||
 	    rqst->proc->proc != NFSPROC3_READ || res->status != NFS3_OK ||
-	    p->farm || rqst->joins > 0 ||
+	    p->farm || rqst->waiter.watched ||
 	    p->caches->config->offline == CONFIG_OFFLINE_SERVE)
 		return 0;
 	wire_us = linkest_wire_us(

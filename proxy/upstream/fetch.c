@@ -241,6 +241,7 @@ static void flight_on_reply(void *arg, const struct upstream_result *res)
 	while ((w = TAILQ_LAST(&waiters, fetch_waiters)) != NULL) {
 		TAILQ_REMOVE(&waiters, w, link);
 		w->flight = NULL;
+		w->watched = !TAILQ_EMPTY(&watches);
 		w->ops->on_reply(w, res);
 	}
 	fetch_ring(&watches);

@@ -55,6 +55,9 @@ struct fetch_ops {
 struct fetch_waiter {
 	TAILQ_ENTRY(fetch_waiter) link;
 	struct fetch_flight *flight; /* NULL while it waits for nothing */
+	/* Set for on_reply(): others watch the call, and look into the caches
+	 * as soon as it has been dealt with. */
+	bool watched;
 	const struct fetch_ops *ops;
 };
 

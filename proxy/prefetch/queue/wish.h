@@ -85,9 +85,11 @@ struct want_progress {
 	/* The listing comes in pages side by side; the last one asked for. */
 	bool paging;
 	struct list_span page;
-	/* The next one, found while the link had no room for it, in the listing
-	 * of that generation; 0 bytes: it is yet to be found. */
+	/* The next one, found while the link had no room for it. It is found
+	 * anew where the listing has another generation, or another answer.
+	 * `next_bytes` 0: it is not found yet. */
 	struct list_span next;
+	uint64_t next_sent_us;
 	uint32_t next_bytes;
 	uint32_t next_generation;
 };

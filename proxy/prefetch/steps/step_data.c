@@ -211,22 +211,17 @@ static bool wants_data(const struct turn *t)
 	       attrcache_type(t->c->attr, t->node) == NF3REG;
 }
 
-/* Whether the server sends bytes so soon that to keep them takes longer. The
- * farm may have them sooner than it. */
-static bool is_near(const struct turn *t)
+/* Whether keeping so many bytes takes this machine longer than the time that it
+ * would spare. A farm may have them sooner than the server. */
+static bool is_near(const struct turn *t, uint32_t bytes)
 {
-	uint64_t piece = min_u64(linkest_unit_bytes(t->g->link), t->node->size);
-
 	return !wish_is_asked(t->wish) && !t->g->farm &&
-	       !worth_bytes(t->g, (double)t->wish->data_p, piece);
+	       !worth_bytes(t->g, (double)t->wish->data_p, bytes);
 }
 
 bool turn_data(struct turn *t)
 {
 	if (!wants_data(t))
-		return false;
-	t->near = is_near(t);
-	if (t->near)
 		return false;
 	/* The cached data may be of an older version: the confirmation that is
 	 * under way will say so. */
@@ -263,6 +258,9 @@ bool turn_read(struct turn *t)
 		t->piece_bytes = had(t, read->offset, read->count);
 		if (t->piece_bytes > 0)
 			continue;
+		t->near = is_near(t, read->count);
+		if (t->near)
+			return false;
 		t->piece_bytes = read->count;
 		read->file = node_fh(t->node);
 		call->node = t->node;

@@ -137,12 +137,14 @@ static void call_page(
 static void find_page(struct turn *t)
 {
 	struct want_progress *at = t->at;
-	uint32_t generation = listing_binding(t->pages).generation;
+	struct binding b = listing_binding(t->pages);
 
-	if (at->next_bytes > 0 && at->next_generation == generation)
+	if (at->next_bytes > 0 && at->next_generation == b.generation &&
+	    at->next_sent_us == b.sent_us)
 		return;
 	at->next = at->page;
-	at->next_generation = generation;
+	at->next_generation = b.generation;
+	at->next_sent_us = b.sent_us;
 	at->next_bytes = turn_page(t->c, t->listed, t->pages,
 	    contract_lasts_since_us(t->k.policy, t->now_us),
 	    worth_page_bytes(t->g), &at->next);
@@ -156,7 +158,8 @@ bool turn_pages(struct turn *t)
 	if (!t->pages)
 		return true;
 	/* It begins, or the page before went out. */
-	if (!at->paging || t->page.to != at->page.to) {
+	if (!at->paging || t->page.from != at->page.from ||
+	    t->page.to != at->page.to) {
 		at->page = t->page;
 		at->next_bytes = 0;
 	}

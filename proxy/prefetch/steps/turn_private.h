@@ -118,7 +118,7 @@ struct turn {
 	/* A listing may confirm the node: each of its pages wakes the want. */
 	bool listing_waits;
 	bool fresh; /* the node was, before anything was asked */
-	bool near;  /* its bytes take longer to keep than to be sent again */
+	bool near;  /* to keep its bytes takes longer than what that spares */
 	/* Whose listing is to be asked for; a known one in pages, to `page`. */
 	struct node *listed;
 	struct listing *pages;

@@ -386,6 +386,26 @@ TEST(test_spares_near_data, struct fixture *fx)
 	assert_int_equal(stats_of(fx).spared_bytes, (N - kept) * LEN);
 }
 
+/* A client that got newer bytes does not find older ones later. What is the
+ * same for certain stays. */
+TEST(test_spared_data_supersedes, struct fixture *fx)
+{
+	enum { LEN = 1 << 20 };
+
+	fx->dc->write_us = 10000000;
+	add_some(fx, 1, 1, 0, LEN, 0);
+	assert_true(find_some(fx, 1, 1, 0, LEN));
+	add_of(fx, 1, 1, 0, LEN, FIRM, 0, 1);
+	assert_false(find_some(fx, 1, 1, 0, LEN));
+	add_some(fx, 2, 1, 0, LEN, FIRM);
+	add_of(fx, 2, 1, 0, LEN, 0, 0, 1);
+	assert_false(find_some(fx, 2, 1, 0, LEN));
+	add_some(fx, 3, 1, LEN / 2, LEN / 2, FIRM);
+	add_of(fx, 3, 1, 0, LEN, FIRM, 0, 1);
+	assert_true(find_some(fx, 3, 1, LEN / 2, LEN / 2));
+	assert_int_equal(stats_of(fx).spared_bytes, 3 * LEN);
+}
+
 /* A disk that was slow once is found to be fast again, though nothing but a few
  * small writes comes to it. */
 TEST(test_spares_for_a_while, struct fixture *fx)
