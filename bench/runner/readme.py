@@ -14,6 +14,10 @@ README = os.path.join(ROOT, "README.md")
 BLOCK = re.compile(r"(<!-- figures (\w+) -->\n)(.*?)(<!-- end -->\n)", re.S)
 
 
+COLUMNS = ["job, seconds", "NFSv3", "FS-Cache, warm", "forefetch, trained",
+           "floor", "forefetch, first run", "faster than NFSv3"]
+
+
 class Wrong(Exception):
     """The report or README has not what is looked for; the text says what."""
 
@@ -40,6 +44,8 @@ def jobs(report):
             for line in section.splitlines() if line.startswith("|")]
     out = ["| job | NFSv3 | forefetch, trained | floor | first run ever |",
            "|---|---|---|---|---|"]
+    if not rows or rows[0] != COLUMNS:
+        raise Wrong("docs/report.md: the table of jobs has other columns")
     for name, direct, _, ours, floor, first, _ in rows[2:]:
         out.append("| %s | %s | %s | %s | %s |" % (
             name, *map(short, (direct, ours.split(" ")[0], floor, first))))

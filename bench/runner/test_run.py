@@ -581,6 +581,8 @@ class Readme(unittest.TestCase):
             readme.fill("nothing\n", "")
         with self.assertRaisesRegex(readme.Wrong, "nothing like"):
             readme.jobs("")
+        with self.assertRaisesRegex(readme.Wrong, "other columns"):
+            readme.jobs("## In one table\n| job | NFSv3 |\n\n## Next\n")
 
 
 class CommandLine(unittest.TestCase):

@@ -14,8 +14,9 @@
  * told apart any finer. */
 enum { SHARED_CYCLES = 1 << 17 };
 
-/* The last reading; 0: none that may be shared. Counters of two processors may
- * differ, so only a loop shares, whose turns all begin with a reading. */
+/* The last reading; 0: it must not be shared. A thread of the pool has no
+ * turns, and may be moved to a processor whose counter differs, so the thread
+ * of the loop alone shares. */
 static _Thread_local uint64_t last_us;
 static _Thread_local uint64_t last_cycles;
 static _Thread_local bool shares;

@@ -41,8 +41,8 @@ static inline uint64_t clock_awake_us(void)
 /* A turn of this thread's loop begins, after it has waited: reads the clock,
  * which the turn shares from then on. */
 uint64_t clock_begin_turn(void);
-/* Ends the sharing in this turn, after bytes were sent: whatever is received
- * from now on may answer them, and must not have an earlier time. */
+/* Ends the sharing. To be called after bytes were sent, where an answer may be
+ * received in the same turn: that must not seem older than its call. */
 void clock_forget(void);
 
 /* Returns the processor's counter, which costs less to read than the clock; 0

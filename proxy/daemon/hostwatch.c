@@ -67,8 +67,11 @@ struct hostwatch *hostwatch_new(
 {
 	struct hostwatch *hw = calloc(1, sizeof(*hw));
 
-	if (!hw)
+	if (!hw) {
+		log_warn("daemon: out of memory: changes of the network and "
+			 "logins go unnoticed");
 		return NULL;
+	}
 	hw->servers = servers;
 	hw->netwatch = netwatch_new(base, on_network, hw);
 	if (!hw->netwatch)

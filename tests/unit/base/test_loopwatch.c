@@ -92,22 +92,32 @@ TEST(test_short_turns_forget)
 	assert_int_equal(loopwatch_longest_us(w), 0);
 }
 
-/* All readings in a turn of the loop give one time; after bytes were sent, the
- * next one gives a later time. */
+/* Begins a turn that works for some microseconds; returns when it began. */
+static uint64_t turn_works(void)
+{
+	uint64_t turn_us = clock_begin_turn();
+
+	for (uint64_t us = clock_awake_us(); clock_awake_us() < us + 5;)
+		;
+	return turn_us;
+}
+
+/* Readings in a turn of the loop give one time for some tens of microseconds;
+ * after bytes were sent, the next one gives a later time. */
 TEST(test_turn_shares)
 {
-	struct timespec wait = {.tv_nsec = 2000};
-	uint64_t turn_us = clock_begin_turn();
+	struct timespec wait = {.tv_nsec = 1000000};
+	uint64_t turn_us = turn_works();
 	unsigned tries = 0;
 
-	/* The machine may halt this thread between two of its steps, and then
-	 * a reading is not shared. */
+	/* The machine may halt this thread meanwhile, and then a reading is
+	 * not shared. */
 	while (clock_cycles() != 0 && clock_now_us() != turn_us) {
-		turn_us = clock_begin_turn();
+		turn_us = turn_works();
 		assert_true(tries++ < 1000);
 	}
 	nanosleep(&wait, NULL);
-	assert_true(clock_read_us() > turn_us);
+	assert_true(clock_now_us() > turn_us);
 	turn_us = clock_begin_turn();
 	clock_forget();
 	nanosleep(&wait, NULL);
