@@ -44,7 +44,8 @@ def jobs(report):
             for line in section.splitlines() if line.startswith("|")]
     out = ["| job | NFSv3 | forefetch, trained | floor | first run ever |",
            "|---|---|---|---|---|"]
-    if not rows or rows[0] != COLUMNS:
+    if not rows or rows[0] != COLUMNS or \
+            any(len(row) != len(COLUMNS) for row in rows):
         raise Wrong("docs/report.md: the table of jobs has other columns")
     for name, direct, _, ours, floor, first, _ in rows[2:]:
         out.append("| %s | %s | %s | %s | %s |" % (

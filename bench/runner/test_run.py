@@ -583,6 +583,10 @@ class Readme(unittest.TestCase):
             readme.jobs("")
         with self.assertRaisesRegex(readme.Wrong, "other columns"):
             readme.jobs("## In one table\n| job | NFSv3 |\n\n## Next\n")
+        with open(readme.REPORT) as f:
+            cut = f.read().replace("|\n\n![", "|\n| node | 1 |\n\n![", 1)
+        with self.assertRaisesRegex(readme.Wrong, "other columns"):
+            readme.jobs(cut)
 
 
 class CommandLine(unittest.TestCase):
