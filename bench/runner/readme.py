@@ -13,7 +13,6 @@ REPORT = os.path.join(ROOT, "docs", "report.md")
 README = os.path.join(ROOT, "README.md")
 BLOCK = re.compile(r"(<!-- figures (\w+) -->\n)(.*?)(<!-- end -->\n)", re.S)
 
-
 COLUMNS = ["job, seconds", "NFSv3", "FS-Cache, warm", "forefetch, trained",
            "floor", "forefetch, first run", "faster than NFSv3"]
 

@@ -124,7 +124,7 @@ static bool is_spared(struct datacache *dc, const struct datacache_add *add)
 	       ++dc->spare_turns % MEASURED != 0;
 }
 
-/* Makes the pend of what is kept; NULL: it is not, and counted. */
+/* Queues the bytes for the disk. NULL: they are not kept, which is counted. */
 static struct pend *pend_kept(
     struct datacache *dc, const struct datacache_add *add)
 {
