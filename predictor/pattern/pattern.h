@@ -53,9 +53,9 @@ struct pattern_read {
 	uint32_t run;        /* predictor_run(); a new one has a new order */
 	uint64_t now_us;     /* when it came */
 	uint64_t latency_us; /* until its reply; 0: at once */
-	/* Bytes that the link holds (rate times round trip), and how long one
-	 * read takes: predictions reach as far ahead as the link holds, but no
-	 * further than the reader comes in that time. */
+	/* Bytes that may be under way, and how long one read takes: predictions
+	 * reach as far ahead as these bytes, but no further than the reader
+	 * comes in that time. */
 	uint64_t pipe_bytes;
 	uint64_t fetch_us;
 };

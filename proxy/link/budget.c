@@ -40,7 +40,8 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
-/* The most that the window grows to: 1 Gb/s at a round trip of 130 ms. */
+/* The most that a link is taken to hold: 1 Gb/s at a round trip of 130 ms. The
+ * window may be one unit more. */
 enum { WINDOW_MAX = 16 << 20 };
 
 struct budget {

@@ -124,8 +124,8 @@ void svc_forward(struct svc_rqst *rqst)
 }
 
 /* Encodes arguments behind the copy of the record, into which the former ones
- * still point. They fit: only WRITE has long arguments, and it never comes
- * here. */
+ * still point. They fit: WRITE, SYMLINK and SETACL, whose arguments may be
+ * long, never come here. */
 static struct xdr_view encode(struct svc_rqst *rqst,
     const struct nfs_proc *proc, const union nfs_args *args)
 {
