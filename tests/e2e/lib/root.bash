@@ -57,34 +57,25 @@ mirror() {
 
 # A plain Debian has these.
 packages=systemd,systemd-sysv,sudo,ca-certificates,libpam-systemd,dbus
-packages+=,netbase,iproute2,procps,kmod
-
-# From the mirror $1. debootstrap does not bear a blank in the path of its root.
-bootstrap() {
-	local plain rc=0
-	rm -rf "$store/bare.new"
-	mkdir -p "$store/bare.new"
-	plain=$(mktemp -d /tmp/ff-root.XXXXXX)
-	mount --bind "$store/bare.new" "$plain"
-	debootstrap --variant=minbase --include="$packages" "$suite" \
-		"$plain" "$1" >"$store/debootstrap.log" 2>&1 || rc=$?
-	umount -R -l "$plain"
-	rmdir "$plain"
-	return $rc
-}
+packages+=,netbase,iproute2,procps,kmod,usr-is-merged
 
 make_bare() {
 	local url v root=$store/bare.new
 	url=$(mirror)
 	[ -n "$url" ] || die "no mirror of Debian in /etc/apt"
-	command -v debootstrap >/dev/null || die "debootstrap is missing"
+	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing"
+	rm -rf "$root"
 	# A mirror may fail once.
-	bootstrap "$url" || bootstrap "$url" || bootstrap "$url" || {
-		tail -n 20 "$store/debootstrap.log" >&2
-		die "debootstrap failed"
+	{
+		echo 'Acquire::Retries "3";'
+		apt-config dump | grep -E '^Acquire::https?::(Proxy|Verify)'
+	} >"$store/apt.conf" || true
+	mmdebstrap --mode=root --variant=minbase --include="$packages" \
+		--aptopt="$store/apt.conf" "$suite" "$root" "$url" \
+		2>"$store/bare.log" || {
+		tail -n 20 "$store/bare.log" >&2
+		die "mmdebstrap failed"
 	}
-	apt-config dump | grep -E '^Acquire::https?::(Proxy|Verify)' \
-		>"$root/etc/apt/apt.conf.d/90machine" || true
 	for v in http_proxy https_proxy no_proxy; do
 		[ -z "${!v:-}" ] || echo "export $v=${!v@Q}"
 	done >"$root/etc/profile.d/machine.sh"
@@ -95,7 +86,6 @@ make_bare() {
 		ff ALL=(ALL) NOPASSWD: ALL
 		Defaults env_keep += "http_proxy https_proxy no_proxy"
 	END
-	rm -rf "$root"/var/cache/apt/archives/*.deb "$root"/var/lib/apt/lists/*
 	echo "$packages" >"$root/.stamp"
 	mv "$root" "$store/bare"
 }
