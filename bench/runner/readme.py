@@ -21,10 +21,10 @@ class Wrong(Exception):
     """The report or README has not what is looked for; the text says what."""
 
 
-def find(pattern, text):
+def find(what, pattern, text):
     match = re.search(pattern, text)
     if not match:
-        raise Wrong("docs/report.md has nothing like: " + pattern)
+        raise Wrong("docs/report.md does not have " + what)
     return match
 
 
@@ -38,7 +38,7 @@ def short(seconds):
 
 def jobs(report):
     """The table of jobs: their words, NFSv3, trained, floor, first run."""
-    section = find(r"(?s)## In one table\n(.*?)\n## ", report)[1]
+    section = find("the section \"In one table\"", r"(?s)## In one table\n(.*?)\n## ", report)[1]
     rows = [[cell.strip() for cell in line.strip("|").split("|")]
             for line in section.splitlines() if line.startswith("|")]
     out = ["| job | NFSv3 | forefetch, trained | floor | first run ever |",
@@ -53,7 +53,8 @@ def jobs(report):
 
 
 def median(report):
-    fast, slow = find(r"trained: ([\d.]+) × as fast as NFSv3 .* takes ([\d.]+) ×",
+    fast, slow = find("the sentence on what is trained, in the median",
+                      r"trained: ([\d.]+) × as fast as NFSv3 .* takes ([\d.]+) ×",
                       report).groups()
     return "In the median of these jobs, forefetch, once trained, is %.0f times " \
         "as fast as NFSv3,\nand takes %.1f times as long as the floor." % (

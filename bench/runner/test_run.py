@@ -579,7 +579,7 @@ class Readme(unittest.TestCase):
     def test_what_is_missing_is_said(self):
         with self.assertRaisesRegex(readme.Wrong, "no block"):
             readme.fill("nothing\n", "")
-        with self.assertRaisesRegex(readme.Wrong, "nothing like"):
+        with self.assertRaisesRegex(readme.Wrong, "does not have"):
             readme.jobs("")
         with self.assertRaisesRegex(readme.Wrong, "other columns"):
             readme.jobs("## In one table\n| job | NFSv3 |\n\n## Next\n")
