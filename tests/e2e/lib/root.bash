@@ -4,8 +4,9 @@
 # Root file systems of a bare Debian, for the tests that begin on this side of
 # the guest, where there is a network. Sourced with these variables set:
 #
-#   suite     bookworm where it is not set, or trixie
-#   build     the build directory; roots are kept in $build/debian12, or 13
+#   suite     bookworm where it is not set, trixie, or noble of Ubuntu
+#   build     the build directory; roots are kept in $build/debian12 or 13, or in
+#             $build/ubuntu24.04
 #   source    the checkout that is copied into them
 #   name      of the test; $work is its directory, emptied by root_alone
 #
@@ -25,7 +26,8 @@ suite=${suite:-bookworm}
 case $suite in
 bookworm) store=$build/debian12 ;;
 trixie) store=$build/debian13 ;;
-*) echo "$name: '$suite' is neither bookworm nor trixie" >&2; exit 2 ;;
+noble) store=$build/ubuntu24.04 ;;
+*) echo "$name: '$suite' is none of bookworm, trixie, noble" >&2; exit 2 ;;
 esac
 work=$store/$name.run
 start=$SECONDS
@@ -55,14 +57,37 @@ mirror() {
 			END { if (here) print uri }' | head -n 1
 }
 
+# Debian has no package of Ubuntu's keys, so they come from Ubuntu, by the checksum
+# that they had on 2026-11-28.
+ubuntu=http://archive.ubuntu.com/ubuntu
+ubuntu_keyring='ubuntu-keyring_2023.11.28.1_all.deb'
+ubuntu_sum=36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8
+
+fetch_ubuntu_keys() {
+	python3 - "$ubuntu/pool/main/u/ubuntu-keyring/$ubuntu_keyring" \
+		"$store/keyring.deb" <<-'END' &&
+		import sys, urllib.request
+		urllib.request.urlretrieve(*sys.argv[1:])
+	END
+		echo "$ubuntu_sum  $store/keyring.deb" | sha256sum --check --quiet &&
+		dpkg-deb -x "$store/keyring.deb" "$store/keys"
+}
+
 # A plain Debian has these.
-packages=systemd,systemd-sysv,sudo,ca-certificates,libpam-systemd,dbus
+packages=apt,systemd,systemd-sysv,sudo,ca-certificates,libpam-systemd,dbus
 packages+=,netbase,iproute2,procps,kmod,usr-is-merged
 
 make_bare() {
-	local url v root=$store/bare.new
-	url=$(mirror)
-	[ -n "$url" ] || die "no mirror of Debian in /etc/apt"
+	local url v root=$store/bare.new from=()
+	if [ "$suite" = noble ]; then
+		fetch_ubuntu_keys || die "the keys of Ubuntu cannot be fetched"
+		from=("--components=main,universe"
+			"--keyring=$store/keys/usr/share/keyrings/ubuntu-archive-keyring.gpg")
+		url=$ubuntu
+	else
+		url=$(mirror)
+		[ -n "$url" ] || die "no mirror of Debian in /etc/apt"
+	fi
 	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing"
 	rm -rf "$root"
 	# A mirror may fail once.
@@ -71,7 +96,7 @@ make_bare() {
 		apt-config dump | grep -E '^Acquire::https?::(Proxy|Verify)'
 	} >"$store/apt.conf" || true
 	mmdebstrap --mode=root --variant=minbase --include="$packages" \
-		--aptopt="$store/apt.conf" "$suite" "$root" "$url" \
+		--aptopt="$store/apt.conf" "${from[@]}" "$suite" "$root" "$url" \
 		2>"$store/bare.log" || {
 		tail -n 20 "$store/bare.log" >&2
 		die "mmdebstrap failed"
