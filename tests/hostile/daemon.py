@@ -62,8 +62,9 @@ def poll(condition, what, bound=BOUND):
         time.sleep(0.01)
 
 
-def run(*args, **kw):
-    return subprocess.run([binary("forefetchd"), *args], env=environment(),
+def run(*args, program=None, **kw):
+    program = program or binary("forefetchd")
+    return subprocess.run([program, *args], env=environment(),
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=BOUND, **kw)
 
