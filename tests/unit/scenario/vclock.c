@@ -13,7 +13,6 @@
 #include "scenario/vclock.h"
 
 #include <fcntl.h>
-#include <net/if.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <sched.h>
@@ -23,7 +22,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <time.h>
@@ -194,21 +192,6 @@ static void stay_here(void)
 	(void)sched_setaffinity(0, sizeof(set), &set);
 }
 
-/* A loopback device of its own, where the kernel lets it: what other programs
- * send over the machine's would cost turns. */
-static void be_alone(void)
-{
-	struct ifreq lo = {.ifr_name = "lo", .ifr_flags = IFF_UP};
-	int fd;
-
-	if (unshare(CLONE_NEWNET) < 0)
-		return;
-	fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &lo) < 0)
-		abort();
-	close(fd);
-}
-
 static void open_ends(void)
 {
 	struct sockaddr_in at = {
@@ -231,7 +214,6 @@ void vclock_start(struct event_base *base)
 {
 	if (ends[0] < 0) {
 		stay_here();
-		be_alone();
 		open_ends();
 	}
 	/* So that it is linked: libevent calls epoll_wait() of loopwatch.c,
