@@ -91,9 +91,9 @@ uint64_t budget_inflight_max_bytes(const struct budget *b);
 /*
  * Returns the upper bound of the window now: rate by base round trip, 16 MiB at
  * most, and one unit; while the rate is not known, by the least that the link
- * has shown. It is never below one unit: callers subtract one. Patterns, hints
- * and probes of warm take it for what the link holds. Demand and speculation
- * together are held below it, too.
+ * has shown. It is never below one unit. Patterns, hints and probes of warm
+ * take it for what the link holds. Calls ahead wait while they and demand
+ * together are above it; demand itself never waits.
  */
 uint64_t budget_limit_bytes(const struct budget *b);
 

@@ -57,7 +57,7 @@ mirror() {
 			END { if (here) print uri }' | head -n 1
 }
 
-# Debian has no package of Ubuntu's keys, so they come from Ubuntu, by the checksum
+# For amd64 alone: others are elsewhere. Debian has no package of Ubuntu's keys, so they come from Ubuntu, by the checksum
 # that they had on 2026-11-28.
 ubuntu=http://archive.ubuntu.com/ubuntu
 ubuntu_keyring='ubuntu-keyring_2023.11.28.1_all.deb'
@@ -90,8 +90,8 @@ make_bare() {
 	fi
 	command -v mmdebstrap >/dev/null || die "mmdebstrap is missing"
 	rm -rf "$root"
-	# A mirror may fail once.
 	{
+		# A mirror may fail once.
 		echo 'Acquire::Retries "3";'
 		apt-config dump | grep -E '^Acquire::https?::(Proxy|Verify)'
 	} >"$store/apt.conf" || true
