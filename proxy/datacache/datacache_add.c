@@ -124,7 +124,8 @@ static bool is_spared(struct datacache *dc, const struct datacache_add *add)
 	       ++dc->spare_turns % MEASURED != 0;
 }
 
-/* Queues the bytes for the disk. NULL: they are not kept, which is counted. */
+/* Queues the bytes for the disk. Returns NULL where the cache does not keep
+ * them, and counts that. */
 static struct pend *pend_kept(
     struct datacache *dc, const struct datacache_add *add)
 {

@@ -19,7 +19,8 @@ BUILD = os.environ.get("FF_BUILD", "")
 SLOW = os.environ.get("FF_SLOW") == "1"
 BOUND = 10.0 # seconds that any condition may take to become true
 ASAN = "detect_leaks=1:quarantine_size_mb=8:malloc_context_size=8"
-# A user's may be 002, and the daemon keeps nothing where a group may write.
+# The umask of an ordinary user may be 002, but the daemon keeps nothing where a
+# group may write.
 os.umask(0o022)
 MARKS = ("AddressSanitizer", "LeakSanitizer", "runtime error:", "Assertion")
 

@@ -57,8 +57,8 @@ mirror() {
 			END { if (here) print uri }' | head -n 1
 }
 
-# For amd64 alone: others are elsewhere. Debian has no package of Ubuntu's keys, so they come from Ubuntu, by the checksum
-# that they had on 2026-11-28.
+# Ubuntu keeps here what amd64 needs, and no other architecture. Debian has no package
+# of its keys, so they come from Ubuntu, too; the checksum is that of 2026-11-28.
 ubuntu=http://archive.ubuntu.com/ubuntu
 ubuntu_keyring='ubuntu-keyring_2023.11.28.1_all.deb'
 ubuntu_sum=36de43b15853ccae0028e9a767613770c704833f82586f28eb262f0311adb8a8

@@ -75,7 +75,8 @@ TEST(test_tcp, struct farm_world *w)
 
 	open_up(w, redis_url(r));
 	use_it(w, r);
-	/* Debian 12 has Redis 7.0, Debian 13 has 8.0. */
+	/* The test runs on Debian 12, which brings Redis 7.0, and on Debian 13,
+	 * which brings 8.0. */
 	assert_in_range(farm_status(w).version[0], '7', '9');
 	assert_int_equal(engine_get_nodes(w->engine, &node, 1), 1);
 	snprintf(name, sizeof(name), "127.0.0.1:%u", redis_port(r));

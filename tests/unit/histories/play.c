@@ -22,8 +22,8 @@
 
 enum { FLAP_S = 3, FLAPS_MOST = 10 };
 
-/* In the place of libc's. It would bring all of the program into memory
- * whenever a history starts the daemon, which took a fifth of the time. */
+/* Takes the place of libc's function, which would bring all of the program into
+ * memory whenever a history starts the daemon: a fifth of the time. */
 int mlockall(int flags)
 {
 	(void)flags;
