@@ -4,7 +4,6 @@
 
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #include <event2/event.h>
 
@@ -21,14 +20,6 @@
 #define PUBLISH_US UINT64_C(250000)
 
 enum { FLAP_S = 3, FLAPS_MOST = 10 };
-
-/* Takes the place of libc's function, which would bring all of the program into
- * memory whenever a history starts the daemon: a fifth of the time. */
-int mlockall(int flags)
-{
-	(void)flags;
-	return 0;
-}
 
 /* ---- clients ----------------------------------------------------------- */
 

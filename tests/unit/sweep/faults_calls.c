@@ -148,13 +148,6 @@ int mincore(void *from, size_t len, unsigned char *pages)
 	return NEXT(mincore)(from, len, pages);
 }
 
-/* Only harms the machine that runs this. */
-int mlockall(int flags)
-{
-	(void)flags;
-	return 0;
-}
-
 /* ---- files ------------------------------------------------------------- */
 
 int open(const char *path, int flags, ...)

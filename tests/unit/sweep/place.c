@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <event2/event.h>
@@ -60,6 +61,14 @@ struct iopool *__wrap_iopool_new(struct event_base *base, unsigned threads)
 
 	vclock_set_pool(pool);
 	return pool;
+}
+
+/* Takes the place of libc's function, which would bring all of the program into
+ * memory whenever the daemon starts: a fifth of the time of histories. */
+int mlockall(int flags)
+{
+	(void)flags;
+	return 0;
 }
 
 /* ---- the place --------------------------------------------------------- */
