@@ -36,7 +36,10 @@ struct line {
 	char *server;
 	const char *file;
 	char *next;    /* the line to be written next; NULL: none */
-	char *writing; /* the line that the job writes; NULL: it does not run */
+	char *writing; /* the line that the job writes; NULL: none */
+	bool damaged;  /* the file is to be set aside */
+	bool aside;    /* the job sets it aside first */
+	bool busy;     /* the job is under way */
 	int error;
 	struct log_limit warned;
 };
@@ -289,28 +292,6 @@ int statedir_path(const struct statedir *sd, const char *server,
 
 /* ---- lines ------------------------------------------------------------ */
 
-int statedir_load_line(const struct statedir *sd, const char *server,
-    const char *file, char *line, size_t size)
-{
-	char path[PATH_MAX];
-	int rc = statedir_path(sd, server, file, path, sizeof(path));
-	int fd =
-	    rc < 0 ? -1
-		   : open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	ssize_t n;
-
-	if (fd < 0)
-		return rc < 0 ? rc : -errno;
-	n = read(fd, line, size - 1);
-	rc = n < 0 ? -errno : 0;
-	close(fd);
-	if (rc < 0)
-		return rc;
-	line[n] = '\0';
-	line[strcspn(line, "\n")] = '\0';
-	return 0;
-}
-
 int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line)
 {
@@ -331,20 +312,29 @@ int statedir_write_line(const struct statedir *sd, const char *server,
 static void line_run(struct iopool_job *job)
 {
 	struct line *l = (struct line *)job;
+	char path[PATH_MAX];
 
-	l->error = statedir_write_line(l->sd, l->server, l->file, l->writing);
+	l->error = statedir_path(l->sd, l->server, l->file, path, sizeof(path));
+	if (l->aside && !l->error)
+		l->error = statefile_set_aside(path);
+	if (l->writing)
+		l->error =
+		    statedir_write_line(l->sd, l->server, l->file, l->writing);
 }
 
 static void line_on_written(struct iopool_job *job);
 
-/* Gives the line to a thread, unless one is being written, or the directory was
- * not taken. */
+/* Gives the line to a thread, unless that has one, or the directory was not
+ * taken. */
 static void line_begin(struct line *l)
 {
-	if (!l->next || l->writing || !l->sd->taken)
+	if ((!l->next && !l->damaged) || l->busy || !l->sd->taken)
 		return;
 	l->writing = l->next;
 	l->next = NULL;
+	l->aside = l->damaged;
+	l->damaged = false;
+	l->busy = true;
 	l->job.run = line_run;
 	l->job.done = line_on_written;
 	iopool_submit(l->sd->pool, &l->job);
@@ -357,6 +347,7 @@ static void line_on_written(struct iopool_job *job)
 
 	free(l->writing);
 	l->writing = NULL;
+	l->busy = false;
 	if (l->error && log_limit_ok(&l->warned, clock_now_us(), &suppressed))
 		log_warn("statedir server=%s file=%s suppressed=%u: %s",
 		    l->server, l->file, suppressed, strerror(-l->error));
@@ -399,23 +390,23 @@ void statedir_save_line(
 	line_begin(l);
 }
 
+void statedir_set_aside(
+    struct statedir *sd, const char *server, const char *file)
+{
+	struct line *l = line_of(sd, server, file);
+
+	if (!l)
+		return;
+	l->damaged = true;
+	line_begin(l);
+}
+
 void statedir_resume(struct statedir *sd)
 {
 	struct line *l;
 
 	SLIST_FOREACH (l, &sd->lines, link)
 		line_begin(l);
-}
-
-int statedir_load_addr(const struct statedir *sd, const char *server,
-    const char *file, struct netmatch_addr *addr)
-{
-	char line[NETMATCH_TEXT_MAX + 2];
-	int rc = statedir_load_line(sd, server, file, line, sizeof(line));
-
-	if (rc < 0)
-		return rc;
-	return netmatch_addr_parse(line, addr) ? -EINVAL : 0;
 }
 
 void statedir_save_addr(struct statedir *sd, const char *server,

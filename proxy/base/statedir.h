@@ -80,26 +80,23 @@ bool statedir_taken(const struct statedir *sd);
 int statedir_path(const struct statedir *sd, const char *server,
     const char *file, char *path, size_t size);
 
-/* Reads the first line of `file`, without its line break, cut at `size` - 1
- * bytes. 0 or -errno, -ENOENT where there is no such file. May block. */
-int statedir_load_line(const struct statedir *sd, const char *server,
-    const char *file, char *line, size_t size);
 /* Replaces the line of `file`, in a thread, as soon as the directory was taken.
  * Of several lines that are given meanwhile the last one is written. A failure
  * is logged, and the line lost. `file` outlives the statedir; the other texts
  * are copied. */
 void statedir_save_line(struct statedir *sd, const char *server,
     const char *file, const char *line);
+/* Has a thread rename `file`, whose line is damaged, to FILE.damaged, before it
+ * writes any line that is saved from now on. */
+void statedir_set_aside(
+    struct statedir *sd, const char *server, const char *file);
 /* The same at once, by the caller, who is a thread. 0 or -errno. */
 int statedir_write_line(const struct statedir *sd, const char *server,
     const char *file, const char *line);
 /* Writes the lines that have waited until the directory was taken. */
 void statedir_resume(struct statedir *sd);
 
-/* An address kept as the line of `file`, as these two functions for lines:
- * -ENOENT where there is none, -EINVAL where the line is no address. */
-int statedir_load_addr(const struct statedir *sd, const char *server,
-    const char *file, struct netmatch_addr *addr);
+/* Saves an address as the line of `file`. */
 void statedir_save_addr(struct statedir *sd, const char *server,
     const char *file, const struct netmatch_addr *addr);
 

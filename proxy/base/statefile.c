@@ -9,6 +9,9 @@
 #include <libgen.h>
 #include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static int new_path(const char *path, char tmp[PATH_MAX])
@@ -129,4 +132,65 @@ int statefile_sync_dir(const char *path)
 	int fd = open_dir(path);
 
 	return fd < 0 ? fd : sync_and_close(fd);
+}
+
+/* ---- reading ---------------------------------------------------------- */
+
+/* 0 or -errno; `text` is whole only with 0. */
+static int read_all(int fd, size_t max, struct statefile_text *text)
+{
+	struct stat st;
+	ssize_t n = 1;
+
+	if (fstat(fd, &st) < 0)
+		return -errno;
+	if (!S_ISREG(st.st_mode) || (size_t)st.st_size > max)
+		return -EBADMSG;
+	text->data = malloc((size_t)st.st_size + 1);
+	if (!text->data)
+		return -ENOMEM;
+	while (n > 0 && text->len < (size_t)st.st_size) {
+		n = read(
+		    fd, text->data + text->len, (size_t)st.st_size - text->len);
+		text->len += n > 0 ? (size_t)n : 0;
+	}
+	text->data[text->len] = '\0';
+	return n < 0 ? -errno : 0;
+}
+
+void statefile_read(const char *path, size_t max, struct statefile_text *text)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+
+	*text = (struct statefile_text){.error = fd < 0 ? -errno : 0};
+	if (fd < 0)
+		return;
+	text->error = read_all(fd, max, text);
+	close(fd);
+	if (text->error)
+		statefile_free_text(text);
+}
+
+const char *statefile_cut_line(struct statefile_text *text)
+{
+	if (!text || !text->data)
+		return NULL;
+	text->data[strcspn(text->data, "\n")] = '\0';
+	return text->data;
+}
+
+void statefile_free_text(struct statefile_text *text)
+{
+	free(text->data);
+	text->data = NULL;
+}
+
+int statefile_set_aside(const char *path)
+{
+	char aside[PATH_MAX];
+	int n = snprintf(aside, sizeof(aside), "%s.damaged", path);
+
+	if (n < 0 || (size_t)n >= sizeof(aside))
+		return -ENAMETOOLONG;
+	return rename(path, aside) < 0 ? -errno : 0;
 }

@@ -5,9 +5,9 @@
  *
  *   write PATH.new -> fdatasync -> rename to PATH -> fsync of the directory
  *
- * Every function blocks while the disk works. The daemon calls them in jobs of
- * its I/O pool (base/iopool.h), and on its loop at start and at exit only.
- * They return 0 or -errno.
+ * Every function blocks while the disk works, but for those about a text. The
+ * daemon calls them in jobs of its I/O pool (base/iopool.h), and on its loop at
+ * exit only. They return 0 or -errno.
  */
 #ifndef FOREFETCH_STATEFILE_H
 #define FOREFETCH_STATEFILE_H
@@ -32,6 +32,24 @@ int statefile_append(struct statefile *f, const void *data, size_t len);
 int statefile_commit(struct statefile *f);
 /* Removes PATH.new and leaves PATH alone; nothing where nothing has begun. */
 void statefile_abandon(struct statefile *f);
+
+/* A file as a thread read it, for the loop. */
+struct statefile_text {
+	char *data; /* `len` bytes and a NUL; NULL where `error` is not 0 */
+	size_t len;
+	int error; /* 0, or -errno: -ENOENT where there is no such file */
+};
+/* Reads all of a file: -EBADMSG where it is no regular one, or has more than
+ * `max` bytes. */
+void statefile_read(const char *path, size_t max, struct statefile_text *text);
+/* Cuts the text behind its first line and returns that; NULL: there is none.
+ * NULL is allowed. */
+const char *statefile_cut_line(struct statefile_text *text);
+/* Frees what was read; it may be called twice. */
+void statefile_free_text(struct statefile_text *text);
+/* Renames a file that is damaged to PATH.damaged, so that an administrator can
+ * look at it. */
+int statefile_set_aside(const char *path);
 
 /* Makes sure that a rename or an unlink of `path` survives a power cut. Here it
  * is an error if the directory cannot be opened. */

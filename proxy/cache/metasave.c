@@ -57,6 +57,8 @@ struct metasave {
 	/* Checksum of the file that is in place; 0: there is none, or it is not
 	 * whole. */
 	uint64_t saved_sum;
+	/* The one that PATH.whole holds; 0: none. */
+	uint64_t marked_sum;
 	struct statefile file; /* the job's */
 	int error;             /* of the job: -errno */
 	struct log_limit warned;
@@ -68,6 +70,7 @@ struct metasave {
 	bool packed;           /* all of the caches is packed */
 	bool last;             /* this job writes the rest of it */
 	bool hurry;            /* the next save begins at once */
+	bool malformed;        /* the job sets the file aside first */
 	struct metaload *load; /* under way: nothing is saved */
 };
 
@@ -94,6 +97,10 @@ static void job_run(struct iopool_job *job)
 {
 	struct metasave *ms = container_of(job, struct metasave, job);
 
+	/* There is nothing to be done where that fails. */
+	if (ms->malformed)
+		(void)statefile_set_aside(ms->path);
+	ms->malformed = false;
 	if (ms->file.fd < 0) {
 		ms->error = statefile_begin(&ms->file, ms->path);
 		XXH3_64bits_reset(ms->sum);
@@ -164,15 +171,6 @@ void metasave_hurry(struct metasave *ms)
 		arm(ms, 0);
 }
 
-bool metasave_settle(struct metasave *ms)
-{
-	if (ms->load || (!ms->saving && !ms->p.caches->dirty))
-		return true;
-	if (!ms->saving && !ms->hurry)
-		metasave_hurry(ms);
-	return false;
-}
-
 static void job_done(struct iopool_job *job)
 {
 	struct metasave *ms = container_of(job, struct metasave, job);
@@ -187,6 +185,16 @@ static void job_done(struct iopool_job *job)
 		arm_next(ms);
 }
 
+static void submit(struct metasave *ms, void (*run)(struct iopool_job *),
+    void (*done)(struct iopool_job *))
+{
+	ms->writes = true;
+	ms->job_us = clock_now_us();
+	ms->job.run = run;
+	ms->job.done = done;
+	iopool_submit(ms->p.iopool, &ms->job);
+}
+
 /* Hands what was packed to a thread, and packs on into the buffer that it gave
  * back. */
 static void hand_over(struct metasave *ms)
@@ -198,11 +206,7 @@ static void hand_over(struct metasave *ms)
 	ms->packing.len = 0;
 	ms->bytes += ms->writing.len;
 	ms->last = ms->packed;
-	ms->writes = true;
-	ms->job_us = clock_now_us();
-	ms->job.run = job_run;
-	ms->job.done = job_done;
-	iopool_submit(ms->p.iopool, &ms->job);
+	submit(ms, job_run, job_done);
 }
 
 static void save_begin(struct metasave *ms)
@@ -295,16 +299,22 @@ static void save_rest(struct metasave *ms)
 	}
 }
 
-/* Leaves word beside the file that it has all that is known, unless something
- * has come in since. It is not synced, as the loop would wait for the disk: it
- * counts only with the file's own sum, so what a power cut leaves of it is no
- * word at all, and all names are confirmed once more. */
-static void mark_whole(const struct metasave *ms)
+/* Whether PATH.whole is to be written: the file in place has all that is known,
+ * and that is not said yet. */
+static bool lacks_mark(const struct metasave *ms)
+{
+	return ms->saved_sum != 0 && !ms->p.caches->dirty &&
+	       ms->marked_sum != ms->saved_sum;
+}
+
+/* Leaves word beside the file that it has all that is known. It is not synced:
+ * it counts only with the file's own sum, so what a power cut leaves of it is
+ * no word at all, and all names are confirmed once more. */
+static void mark_whole(struct metasave *ms)
 {
 	int fd;
 
-	if (ms->saved_sum == 0 || ms->p.caches->dirty)
-		return;
+	ms->marked_sum = ms->saved_sum;
 	fd = open(ms->whole,
 	    O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
@@ -315,16 +325,46 @@ static void mark_whole(const struct metasave *ms)
 	close(fd);
 }
 
+static void mark_run(struct iopool_job *job)
+{
+	mark_whole(container_of(job, struct metasave, job));
+}
+
+static void mark_done(struct iopool_job *job)
+{
+	container_of(job, struct metasave, job)->writes = false;
+}
+
+bool metasave_settle(struct metasave *ms)
+{
+	if (ms->load)
+		return true;
+	if (ms->saving || ms->writes)
+		return false;
+	if (ms->p.caches->dirty && !ms->hurry)
+		metasave_hurry(ms);
+	else if (lacks_mark(ms))
+		submit(ms, mark_run, mark_done);
+	else
+		return !ms->p.caches->dirty;
+	return false;
+}
+
+void metasave_finish(struct metasave *ms)
+{
+	/* While the file is being loaded, the caches have a part of it only,
+	 * which must not take its place. */
+	if (ms->load)
+		return;
+	save_rest(ms);
+	if (lacks_mark(ms))
+		mark_whole(ms);
+}
+
 void metasave_free(struct metasave *ms)
 {
 	if (!ms)
 		return;
-	/* While the file is being loaded, the caches have a part of it only,
-	 * which must not take its place. */
-	if (ms->ev && ms->sum && !ms->load) {
-		save_rest(ms);
-		mark_whole(ms);
-	}
 	if (ms->ev)
 		event_free(ms->ev);
 	metaload_free(ms->load);
@@ -393,14 +433,10 @@ static const char *check_sum(struct metasave_file *f)
 	return XXH3_64bits(f->data, f->len - 8) == f->sum ? NULL : "damaged";
 }
 
-static void set_aside(const char *path, const char *server, const char *why)
+static void warn_aside(const char *path, const char *server, const char *why)
 {
-	char aside[PATH_MAX + 8];
-
-	snprintf(aside, sizeof(aside), "%s.bad", path);
-	rename(path, aside);
-	log_warn(
-	    "metasave server=%s file=%s: %s: set aside", server, path, why);
+	log_warn("metasave server=%s file=%s: %s: set aside as names.damaged",
+	    server, path, why);
 }
 
 void metasave_read(
@@ -425,7 +461,8 @@ void metasave_read(
 		return;
 	}
 	metasave_forget(f);
-	set_aside(path, server, why);
+	(void)statefile_set_aside(path);
+	warn_aside(path, server, why);
 }
 
 void metasave_forget(struct metasave_file *f)
@@ -455,7 +492,8 @@ bool metasave_use_some(struct metasave *ms, struct metasave_file *f)
 	if (rc < 0) {
 		ms->saved_sum = 0;
 		caches_flush(ms->p.caches);
-		set_aside(ms->path, ms->p.server,
+		ms->malformed = true;
+		warn_aside(ms->path, ms->p.server,
 		    rc == -EINVAL ? "malformed" : strerror(-rc));
 	}
 	metaload_free(ms->load);

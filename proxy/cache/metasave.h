@@ -34,8 +34,11 @@ struct metasave_params {
 /* Makes the saving of these caches, which begins after some seconds. `p` is
  * copied. NULL and errno without memory. */
 struct metasave *metasave_new(const struct metasave_params *p);
-/* Saves what is not saved yet, waits for the disk, and leaves PATH.whole where
- * all went well. The caches must still be there. NULL is allowed. */
+/* Saves what is not saved yet, and leaves PATH.whole where all went well; waits
+ * for the disk. Before metasave_free(), while the caches are still there. */
+void metasave_finish(struct metasave *ms);
+/* Frees it, after metasave_finish() or metasave_settle(): what neither of them
+ * saved is lost. No save may be under way. NULL is allowed. */
 void metasave_free(struct metasave *ms);
 /* Returns how many saves have failed; `*error` gets how the last one did, an
  * errno, 0: none did. */
@@ -46,8 +49,8 @@ uint64_t metasave_waits_since_us(const struct metasave *ms);
 /* Has the next save begin at once, since the caches were emptied and the file
  * must say so. */
 void metasave_hurry(struct metasave *ms);
-/* Whether all is saved; if not, begins to save. To be called again until it is
- * true. */
+/* Whether all is saved and PATH.whole left; if not, begins to. To be called
+ * again until it is true. */
 bool metasave_settle(struct metasave *ms);
 /* Loading is done in two halves: a thread reads the file (metasave_read()),
  * then the loop fills the caches (metasave_use_some()). Between them the file's
@@ -60,7 +63,7 @@ struct metasave_file {
 };
 /* Reads the file, checks it, and takes PATH.whole away; blocks. A file that is
  * damaged, of another version, or not the daemon's own is set aside as
- * PATH.bad, and counts as none. */
+ * PATH.damaged, and counts as none. */
 void metasave_read(
     const char *path, const char *server, struct metasave_file *f);
 /* Loads a part of the file; `f` is forgotten at the end. True where it is to be

@@ -10,7 +10,6 @@
 
 #include <errno.h>
 #include <inttypes.h>
-#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,9 +19,8 @@
 
 #include "base/log.h"
 #include "base/statedir.h"
+#include "base/statefile.h"
 #include "control/history.h"
-
-#define FILE_NAME "totals"
 
 /* The version of the line, how many numbers a set of sums has, and the
  * characters of one number with the blank in front of it. */
@@ -198,38 +196,22 @@ static void count(struct balance *b)
 
 /* ---- the file ----------------------------------------------------------- */
 
-/* Renames a file that is damaged or of another version, so that an
+/* A file that is damaged or of another version is set aside, so that an
  * administrator can look at it and a later release's numbers are not lost by a
- * downgrade. If that fails, the next save replaces the file. */
-static void set_aside(const struct balance *b)
+ * downgrade. If the file cannot be read at all, the sums of this run are not
+ * written either: they would replace numbers that may be good. */
+static void load(struct balance *b, struct statefile_text *text)
 {
-	char path[PATH_MAX], aside[PATH_MAX];
+	const char *line = statefile_cut_line(text);
 
-	log_warn("balance server=%s: the file " FILE_NAME
-		 " is damaged: it is set aside as " FILE_NAME ".damaged",
-	    b->server);
-	if (statedir_path(b->sd, b->server, FILE_NAME, path, sizeof(path)) ||
-	    statedir_path(
-		b->sd, b->server, FILE_NAME ".damaged", aside, sizeof(aside)))
-		return;
-	if (rename(path, aside) < 0)
-		log_warn("balance server=%s: %s", b->server, strerror(errno));
-}
-
-/* If the file cannot be read at all, the sums of this run are not written
- * either: they would replace numbers that may be good. */
-static void load(struct balance *b)
-{
-	char text[BALANCE_TEXT_MAX];
-	int rc =
-	    statedir_load_line(b->sd, b->server, FILE_NAME, text, sizeof(text));
-
-	if (rc < 0 && rc != -ENOENT)
-		b->on_disk = false;
-	if (rc < 0 || balance_parse(text, &b->kept))
+	b->on_disk = line || text->error == -ENOENT;
+	if (!line || balance_parse(line, &b->kept))
 		return;
 	b->kept = (struct balance_kept){0};
-	set_aside(b);
+	log_warn("balance server=%s: the file " BALANCE_FILE
+		 " is damaged: it is set aside as " BALANCE_FILE ".damaged",
+	    b->server);
+	statedir_set_aside(b->sd, b->server, BALANCE_FILE);
 }
 
 /* Has the line written if something has changed. statedir logs a failure; the
@@ -242,11 +224,11 @@ static void save(struct balance *b)
 		return;
 	b->changed = false;
 	balance_format(&b->kept, text);
-	statedir_save_line(b->sd, b->server, FILE_NAME, text);
+	statedir_save_line(b->sd, b->server, BALANCE_FILE, text);
 }
 
-struct balance *balance_new(
-    struct statedir *sd, const char *server, struct history *h, bool on_disk)
+struct balance *balance_new(struct statedir *sd, const char *server,
+    struct history *h, struct statefile_text *text)
 {
 	struct balance *b = calloc(1, sizeof(*b));
 
@@ -255,9 +237,8 @@ struct balance *balance_new(
 	b->sd = sd;
 	b->server = server;
 	b->history = h;
-	b->on_disk = on_disk;
-	if (on_disk)
-		load(b);
+	if (text)
+		load(b, text);
 	return b;
 }
 

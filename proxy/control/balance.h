@@ -24,6 +24,7 @@
 struct balance;
 struct history;
 struct statedir;
+struct statefile_text;
 
 /* A month of days, so that a user can compare weeks. */
 enum {
@@ -54,12 +55,13 @@ struct balance_kept {
 	size_t n;
 };
 
-/* Makes the sums of one server, and goes on from its file, which it reads if
- * `on_disk` says that the disk answers. `sd`, `server` (a name) and `h` stay
- * the caller's and outlive it. NULL without memory; a file that cannot be read
- * is no error. */
-struct balance *balance_new(
-    struct statedir *sd, const char *server, struct history *h, bool on_disk);
+/* Makes the sums of one server, and goes on from what its file held, `text`;
+ * NULL: the disk does not answer. `sd`, `server` (a name) and `h` stay the
+ * caller's and outlive it, `text` need not. NULL without memory; a file that
+ * could not be read is no error. */
+struct balance *balance_new(struct statedir *sd, const char *server,
+    struct history *h, struct statefile_text *text);
+#define BALANCE_FILE "totals"
 /* Counts and writes all until now. NULL is allowed. */
 void balance_free(struct balance *b);
 /* To be called on the loop every second or so: what is new goes to the file

@@ -22,16 +22,32 @@
 #include "base/iopool.h"
 #include "base/log.h"
 #include "base/statedir.h"
+#include "base/statefile.h"
 #include "cache/caches.h"
 #include "cache/metasave.h"
 #include "config/config.h"
+#include "control/balance.h"
+#include "link/linkkeep.h"
+#include "warm/pins.h"
 
 /* After that long, a disk that did not work is tried again. */
 #define RETRY_US         UINT64_C(30000000)
 /* A save may take as long as a write of data. */
 #define SAVE_DEADLINE_US UINT64_C(10000000)
 
-enum { TEXT_MAX = 512 };
+enum { TEXT_MAX = 512, LINE_BYTES = 8192 };
+
+/* The small files, and how many bytes are read of each. */
+static const struct {
+	const char *name;
+	size_t max;
+} files[CACHEHOME_FILES] = {
+    [CACHEHOME_ADDRESS_NFS] = {"address-nfs", LINE_BYTES},
+    [CACHEHOME_ADDRESS_MOUNT] = {"address-mount", LINE_BYTES},
+    [CACHEHOME_LINK] = {LINKKEEP_FILE, LINE_BYTES},
+    [CACHEHOME_TOTALS] = {BALANCE_FILE, LINE_BYTES},
+    [CACHEHOME_PINS] = {PINS_FILE, PINS_FILE_MAX},
+};
 
 /* The thread's orders, and its findings. While `busy` it belongs to the thread,
  * else to the loop. */
@@ -59,6 +75,8 @@ struct opening {
 	/* Opened, and not taken up by the loop yet; NULL otherwise. */
 	struct datacache *data;
 	struct metasave_file names;
+	/* Texts that other modules have kept, until they take them. */
+	struct statefile_text texts[CACHEHOME_FILES];
 };
 
 /* One server's. All of it is the loop's but for `open` while that is busy. */
@@ -96,19 +114,14 @@ static struct cachehome *home_of(struct iopool_job *job)
 	return container_of(job, struct cachehome, open.job);
 }
 
-/* Has a file in the page cache, so that the loop can read it at once. */
-static void read_ahead(const struct cachehome *h, const char *file)
+static void read_file(const struct cachehome *h, const char *file, size_t max,
+    struct statefile_text *text)
 {
-	char path[PATH_MAX], buf[16 << 10];
-	int fd = -1;
+	char path[PATH_MAX];
 
+	*text = (struct statefile_text){.error = -ENAMETOOLONG};
 	if (statedir_path(h->p.state, h->p.name, file, path, sizeof(path)) == 0)
-		fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-	if (fd < 0)
-		return;
-	while (read(fd, buf, sizeof(buf)) > 0)
-		continue;
-	close(fd);
+		statefile_read(path, max, text);
 }
 
 /* Says in the file `whose` which server the directory is for, since the handles
@@ -118,15 +131,18 @@ static void read_ahead(const struct cachehome *h, const char *file)
 static int claim(struct cachehome *h)
 {
 	struct opening *o = &h->open;
-	char was[TEXT_MAX] = "", path[PATH_MAX];
+	struct statefile_text was;
+	const char *line;
+	char path[PATH_MAX];
 	int rc = statedir_make_server(h->p.state, h->p.name);
 
 	if (rc < 0)
 		return rc;
 	o->made |= rc > 0;
-	(void)statedir_load_line(
-	    h->p.state, h->p.name, "whose", was, sizeof(was));
-	o->same = strcmp(was, h->whose) == 0;
+	read_file(h, "whose", TEXT_MAX, &was);
+	line = statefile_cut_line(&was);
+	o->same = line && strcmp(line, h->whose) == 0;
+	statefile_free_text(&was);
 	if (!o->same && statedir_path(h->p.state, h->p.name, "names", path,
 			    sizeof(path)) == 0)
 		unlink(path);
@@ -158,16 +174,13 @@ static void open_data(struct cachehome *h)
 		o->data = datacache_load(&dp, o->data_err, TEXT_MAX);
 }
 
-/* Reads, before the loop needs them, the small files that other modules load on
- * the loop, and the file of names into memory. */
+/* Reads what other modules have kept, and the names. */
 static void read_files(struct cachehome *h)
 {
-	static const char *const files[] = {
-	    "address-nfs", "address-mount", "link", "pins", "trees"};
 	char path[PATH_MAX];
 
-	for (size_t i = 0; i < sizeof(files) / sizeof(*files); i++)
-		read_ahead(h, files[i]);
+	for (int i = 0; i < CACHEHOME_FILES; i++)
+		read_file(h, files[i].name, files[i].max, &h->open.texts[i]);
 	if (h->open.same && statedir_path(h->p.state, h->p.name, "names", path,
 				sizeof(path)) == 0)
 		metasave_read(path, h->p.name, &h->open.names);
@@ -280,6 +293,8 @@ static void open_on_done(struct iopool_job *job)
 		metasave_forget(&o->names);
 	if (o->rc == 0 && late && !h->closing)
 		h->p.on_disk(h->p.ctx);
+	if (late)
+		cachehome_forget_texts(h);
 }
 
 /* Has a thread open whatever is not open. `open` must not be busy. */
@@ -376,8 +391,11 @@ void cachehome_free(struct cachehome *h)
 		return;
 	h->closing = true;
 	iopool_drain(h->p.iopool);
+	if (h->save)
+		metasave_finish(h->save);
 	metasave_free(h->save);
 	metasave_forget(&h->open.names);
+	cachehome_forget_texts(h);
 	/* Data that was opened, and not used yet. */
 	if (h->open.data)
 		datacache_close(h->open.data);
@@ -398,6 +416,21 @@ bool cachehome_is_new(const struct cachehome *h)
 bool cachehome_on_disk(const struct cachehome *h)
 {
 	return h->save != NULL;
+}
+
+struct statefile_text *cachehome_text(
+    struct cachehome *h, enum cachehome_file file)
+{
+	return h->save ? &h->open.texts[file] : NULL;
+}
+
+void cachehome_forget_texts(struct cachehome *h)
+{
+	/* The thread still reads them: they come late. */
+	if (h->open.busy)
+		return;
+	for (int i = 0; i < CACHEHOME_FILES; i++)
+		statefile_free_text(&h->open.texts[i]);
 }
 
 /* Whether the disk is to be tried again. */

@@ -22,6 +22,7 @@ struct event_base;
 struct iopool;
 struct metrics;
 struct statedir;
+struct statefile_text;
 
 /* Everything that is pointed to outlives the cachehome, but for `config`. */
 struct cachehome_params {
@@ -63,8 +64,25 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
  * wait for or to do. 0, -EAGAIN where it is to be called again, or -EBUSY where
  * the disk does not answer yet. */
 int cachehome_load(struct cachehome *h);
-/* Whether the disk works, and its small files were read ahead. */
+/* Whether the disk works, and its small files were read. */
 bool cachehome_on_disk(const struct cachehome *h);
+
+/* Small files of other modules, which a thread reads for them: the loop never
+ * waits for the disk. */
+enum cachehome_file {
+	CACHEHOME_ADDRESS_NFS,
+	CACHEHOME_ADDRESS_MOUNT,
+	CACHEHOME_LINK,
+	CACHEHOME_TOTALS,
+	CACHEHOME_PINS,
+	CACHEHOME_FILES
+};
+/* Returns what a file held; NULL while the disk does not work. Only for
+ * server_open() and within on_disk(): cachehome_forget_texts() frees it. */
+struct statefile_text *cachehome_text(
+    struct cachehome *h, enum cachehome_file file);
+/* Frees what was read; to be called when all modules have taken theirs up. */
+void cachehome_forget_texts(struct cachehome *h);
 /* Whether its directory was made by this, and not found. */
 bool cachehome_is_new(const struct cachehome *h);
 /* Tries the disk again now, if it does not work. */

@@ -151,6 +151,10 @@ void server_free(struct server *s)
 	server_stop_serving(s);
 	if (s->registered)
 		rpcbind_unregister();
+	if (s->pins)
+		pins_finish(s->pins);
+	if (s->prefetch)
+		prefetch_finish(s->prefetch);
 	server_free_ahead(s);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);

@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/statedir.h"
+#include "base/statefile.h"
 #include "cache/caches.h"
 #include "config/config.h"
 #include "control/balance.h"
@@ -110,7 +111,7 @@ static void on_disk(void *ctx)
 
 	drc_set_detached(s->drc, false);
 	kept_path(s, "pins", path, sizeof(path));
-	pins_set_file(s->pins, path);
+	pins_set_file(s->pins, path, cachehome_text(s->home, CACHEHOME_PINS));
 	kept_path(s, "trees", path, sizeof(path));
 	prefetch_set_file(s->prefetch, path);
 	if (data && compact_set_data(s->compact, data) < 0)
@@ -231,6 +232,7 @@ static bool open_pins(struct server *s)
 	    .caches = cachehome_caches(s->home),
 	    .warm = s->warm,
 	    .path = path,
+	    .text = cachehome_text(s->home, CACHEHOME_PINS),
 	    .server = s->name};
 
 	kept_path(s, "pins", path, sizeof(path));
@@ -292,7 +294,8 @@ static bool open_service(struct server *s)
 	if (s->estimate) {
 		linkest_set_kind(s->estimate, s->p.config->link);
 		s->linkkeep = linkkeep_new(s->p.state, s->name, s->estimate,
-		    cachehome_on_disk(s->home));
+		    statefile_cut_line(
+			cachehome_text(s->home, CACHEHOME_LINK)));
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);
 	}
@@ -337,7 +340,7 @@ static bool open_clients(struct server *s, char *err, size_t errlen)
 	s->history = history_new(s->p.base, on_history, s);
 	if (s->history)
 		s->balance = balance_new(s->p.state, s->name, s->history,
-		    cachehome_on_disk(s->home));
+		    cachehome_text(s->home, CACHEHOME_TOTALS));
 	if (!s->balance)
 		snprintf(err, errlen, "out of memory");
 	return s->balance != NULL;
@@ -380,5 +383,6 @@ int server_open(struct server *s, bool blocks, uint64_t disk_wait_us, char *err,
 	server_use_metered(s);
 	server_pause(s, s->p.paused_until_us);
 	server_resolve(s);
+	cachehome_forget_texts(s->home);
 	return 0;
 }

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/statedir.h"
+#include "base/statefile.h"
 #include "config/config.h"
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
@@ -138,12 +139,18 @@ void server_network_changed(struct server *s, bool woke)
  * better. */
 static void use_known_addresses(struct server *s)
 {
+	static const enum cachehome_file files[RESOLVE_COUNT] = {
+	    [RESOLVE_NFS] = CACHEHOME_ADDRESS_NFS,
+	    [RESOLVE_MOUNT] = CACHEHOME_ADDRESS_MOUNT};
 	struct netmatch_addr na;
 
-	for (int i = 0; i < RESOLVE_COUNT && cachehome_on_disk(s->home); i++)
-		if (statedir_load_addr(
-			s->p.state, s->name, addr_files[i], &na) == 0)
+	for (int i = 0; i < RESOLVE_COUNT; i++) {
+		const char *line =
+		    statefile_cut_line(cachehome_text(s->home, files[i]));
+
+		if (line && !netmatch_addr_parse(line, &na))
 			set_address(s, (enum resolve_what)i, &na);
+	}
 }
 
 /* Connections to one program; to MOUNT one, which is made when it is needed. */

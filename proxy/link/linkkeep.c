@@ -48,21 +48,18 @@ struct linkkeep {
 	uint64_t saved_us;
 };
 
-struct linkkeep *linkkeep_new(
-    struct statedir *sd, const char *server, struct linkest *le, bool on_disk)
+struct linkkeep *linkkeep_new(struct statedir *sd, const char *server,
+    struct linkest *le, const char *line)
 {
 	struct linkkeep *lk = calloc(1, sizeof(*lk));
 	struct linkest_kept kept;
-	char text[LINKKEEP_TEXT_MAX];
 
 	if (!lk)
 		return NULL;
 	lk->sd = sd;
 	lk->server = server;
 	lk->le = le;
-	if (on_disk &&
-	    statedir_load_line(sd, server, "link", text, sizeof(text)) == 0 &&
-	    linkkeep_parse(text, &kept)) {
+	if (line && linkkeep_parse(line, &kept)) {
 		lk->kept = kept;
 		linkest_begin(le, &kept);
 	}
@@ -86,7 +83,7 @@ static void save(struct linkkeep *lk)
 		return;
 	lk->kept = now;
 	linkkeep_format(&now, text);
-	statedir_save_line(lk->sd, lk->server, "link", text);
+	statedir_save_line(lk->sd, lk->server, LINKKEEP_FILE, text);
 }
 
 void linkkeep_tick(struct linkkeep *lk, uint64_t now_us)

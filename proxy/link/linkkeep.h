@@ -19,11 +19,11 @@
 struct linkkeep;
 struct statedir;
 
-/* Has the estimate begin with what was kept, which it reads if `on_disk`: the
- * disk answers. Then it blocks for as long as reading a small file does. All
- * three outlive it. NULL and errno without memory. */
-struct linkkeep *linkkeep_new(
-    struct statedir *sd, const char *server, struct linkest *le, bool on_disk);
+/* Has the estimate begin with what was kept, the line of the file; NULL: there
+ * is none. The first three outlive it. NULL and errno without memory. */
+struct linkkeep *linkkeep_new(struct statedir *sd, const char *server,
+    struct linkest *le, const char *line);
+#define LINKKEEP_FILE "link"
 /* Keeps the estimate for the next time, as linkkeep_tick() does, and frees
  * `lk`. */
 void linkkeep_free(struct linkkeep *lk);

@@ -70,7 +70,10 @@ bool prefetch_loads(const struct prefetch *pf);
 void prefetch_load_wait(struct prefetch *pf, uint64_t us);
 /* Whether what was learned is loaded and saved; if not, goes on with that. */
 bool prefetch_settle(struct prefetch *pf);
-/* Saves what was learned; waits for the disk. A thread frees the memory. */
+/* Saves what was learned; waits for the disk. */
+void prefetch_finish(struct prefetch *pf);
+/* Frees it, after prefetch_finish() or prefetch_settle(): what neither of them
+ * saved is lost. A thread frees the memory. NULL is allowed. */
 void prefetch_free(struct prefetch *pf);
 void prefetch_set_config(
     struct prefetch *pf, const struct config_server *config);

@@ -275,21 +275,26 @@ static void save_now(struct prefetch *pf)
 		warn(pf, rc);
 }
 
+void prefetch_finish(struct prefetch *pf)
+{
+	if (!pf->save.ev)
+		return;
+	if (pf->save.works)
+		iopool_drain(pf->g.iopool);
+	if (pf->save.gathered || events(pf) != pf->save.events)
+		save_now(pf);
+}
+
 void prefetch_save_close(struct prefetch *pf)
 {
-	bool half;
-
 	farm_trees_end(pf->g.farm);
 	if (!pf->save.ev)
 		return;
 	if (pf->save.works)
 		iopool_drain(pf->g.iopool);
 	event_free(pf->save.ev);
-	half = pf->save.gathered != NULL;
 	predictor_snapshot_free(pf->save.gathered);
 	pf->save.gathered = NULL;
-	if (half || events(pf) != pf->save.events)
-		save_now(pf);
 	predictor_import_free(pf->save.import);
 	pf->save.import = NULL;
 }

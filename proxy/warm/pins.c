@@ -298,14 +298,15 @@ void pins_room(struct pins *ps, uint64_t *bytes, uint64_t *limit_bytes)
 
 /* ---- making one ------------------------------------------------------- */
 
-void pins_set_file(struct pins *ps, const char *path)
+void pins_set_file(
+    struct pins *ps, const char *path, const struct statefile_text *text)
 {
 	int rc;
 
 	if (ps->path[0] || !path[0])
 		return;
 	snprintf(ps->path, sizeof(ps->path), "%s", path);
-	rc = pins_file_load(ps);
+	rc = pins_file_load(ps, text);
 	if (rc < 0 && rc != -ENOENT)
 		log_warn("pins server=%s file=%s: %s; nothing is pinned",
 		    ps->p.server, ps->path,
@@ -320,7 +321,7 @@ struct pins *pins_new(const struct pins_params *p)
 	if (!ps)
 		return NULL;
 	ps->p = *p;
-	pins_set_file(ps, p->path);
+	pins_set_file(ps, p->path, p->text);
 	return ps;
 }
 
@@ -346,12 +347,17 @@ bool pins_settle(struct pins *ps, uint64_t now_us)
 	return false;
 }
 
+void pins_finish(struct pins *ps)
+{
+	end_walks(ps);
+	pins_file_finish(ps);
+}
+
 void pins_free(struct pins *ps)
 {
 	if (!ps)
 		return;
 	end_walks(ps);
-	pins_file_finish(ps);
 	for (unsigned i = 0; i < PINS_MAX; i++)
 		pin_clear(&ps->pins[i]);
 	free(ps);

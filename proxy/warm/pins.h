@@ -22,6 +22,7 @@ struct caches;
 struct datacache_pin_walk;
 struct iopool;
 struct pins;
+struct statefile_text;
 struct user;
 
 enum {
@@ -30,26 +31,35 @@ enum {
 	PINS_UID_MAX = 16, /* of a uid other than these */
 };
 
-/* All that is pointed to outlives the pins, but for `path`. */
+/* All that is pointed to outlives the pins, but for `path` and `text`. */
 struct pins_params {
 	struct iopool *iopool;
 	struct caches *caches;
 	struct warm *warm;
-	const char *path;   /* of the file; copied */
+	const char *path; /* of the file; copied; "": there is no disk */
+	/* The file, as it was read. */
+	const struct statefile_text *text;
 	const char *server; /* for log lines; outlives it */
 };
 
-/* Reads the file; what it has is pinned when this returns. NULL and errno
- * without memory. */
+/* All that the file has is pinned when this returns. NULL and errno without
+ * memory. */
 struct pins *pins_new(const struct pins_params *p);
 /* Gives a file to pins that had none, because there was no disk: nothing can be
- * pinned yet. May block for as long as reading it takes. */
-void pins_set_file(struct pins *ps, const char *path);
+ * pinned yet. */
+void pins_set_file(
+    struct pins *ps, const char *path, const struct statefile_text *text);
+/* Its name, and how many bytes it has at most. */
+#define PINS_FILE "pins"
+enum { PINS_FILE_MAX = 256 << 20 };
 /* Whether the file is up to date; if not, begins to write it. All walks end.
  * For a server that leaves. */
 bool pins_settle(struct pins *ps, uint64_t now_us);
-/* Writes the file where it is not up to date, and waits for that. NULL is
- * allowed. */
+/* Ends all walks, and writes the file where it is not up to date; waits for the
+ * disk. */
+void pins_finish(struct pins *ps);
+/* Frees them, after pins_finish() or pins_settle(): what neither of them saved
+ * is lost. NULL is allowed. */
 void pins_free(struct pins *ps);
 
 /*

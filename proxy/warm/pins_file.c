@@ -4,16 +4,14 @@
  * so that data is not evicted before the first walk after a restart has met
  * it. */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <xxhash.h>
 
 #include "base/uint.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/statefile.h"
 #include "cache/caches.h"
@@ -25,11 +23,7 @@
 /* The last two digits are the version of the layout. */
 #define MAGIC "ffpins01"
 
-/* Bounds of the file. */
-enum {
-	FILE_MAX = 256 << 20,
-	FILE_BYTES = 28, /* one file */
-};
+enum { FILE_BYTES = 28 }; /* one file */
 
 /* ---- out -------------------------------------------------------------- */
 
@@ -90,12 +84,20 @@ static bool pack(struct pins *ps, struct metabuf *b)
 	return !b->failed;
 }
 
-/* In a thread. */
+/* Blocks. Where a damaged file cannot be set aside, it is replaced. */
+static int write_file(struct pins *ps, const void *data, size_t len)
+{
+	if (ps->damaged)
+		(void)statefile_set_aside(ps->path);
+	ps->damaged = false;
+	return statefile_write(ps->path, data, len);
+}
+
 static void job_run(struct iopool_job *job)
 {
 	struct pins *ps = container_of(job, struct pins, job);
 
-	ps->job_error = statefile_write(ps->path, ps->data, ps->len);
+	ps->job_error = write_file(ps, ps->data, ps->len);
 }
 
 static void warn(const struct pins *ps)
@@ -152,39 +154,12 @@ void pins_file_finish(struct pins *ps)
 		iopool_drain(ps->p.iopool);
 	if (!ps->dirty || !ps->path[0])
 		return;
-	ps->error =
-	    pack(ps, &b) ? statefile_write(ps->path, b.data, b.len) : -ENOMEM;
+	ps->error = pack(ps, &b) ? write_file(ps, b.data, b.len) : -ENOMEM;
 	free(b.data);
 	warn(ps);
 }
 
 /* ---- in --------------------------------------------------------------- */
-
-/* To be freed; NULL and `*err`. */
-static unsigned char *read_file(const char *path, size_t *len, int *err)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-	unsigned char *data = NULL;
-	struct stat st;
-	ssize_t n = -1;
-
-	*err = errno;
-	if (fd < 0)
-		return NULL;
-	*err = EBADMSG;
-	if (fstat(fd, &st) == 0 && S_ISREG(st.st_mode) &&
-	    st.st_size <= FILE_MAX)
-		data = malloc((size_t)st.st_size + 1);
-	*len = 0;
-	while (
-	    data && (n = read(fd, data + *len, (size_t)st.st_size - *len)) > 0)
-		*len += (size_t)n;
-	close(fd);
-	if (n == 0)
-		return data;
-	free(data);
-	return NULL;
-}
 
 /* A path of the file, to be freed; NULL where it is none. */
 static char *get_text(struct metaview *v)
@@ -281,31 +256,19 @@ static bool sound(const unsigned char *data, size_t len)
 	return sum == XXH3_64bits(data, len - 8);
 }
 
-/* Keeps the damaged file for an administrator, out of the way. */
-static void set_aside(const struct pins *ps)
+int pins_file_load(struct pins *ps, const struct statefile_text *text)
 {
-	char aside[PATH_MAX + 16];
+	const unsigned char *data = (const unsigned char *)text->data;
+	struct metaview v = {
+	    .data = data ? data + 8 : NULL, .len = text->len - 16};
 
-	snprintf(aside, sizeof(aside), "%s.damaged", ps->path);
-	(void)rename(ps->path, aside);
-}
-
-int pins_file_load(struct pins *ps)
-{
-	size_t len = 0;
-	int err;
-	unsigned char *data = read_file(ps->path, &len, &err);
-	struct metaview v = {.data = data ? data + 8 : NULL, .len = len - 16};
-
-	if (!data && err != EBADMSG)
-		return -err;
-	if (data && sound(data, len) && unpack(&v, ps)) {
-		free(data);
+	if (!data && text->error != -EBADMSG)
+		return text->error;
+	if (data && sound(data, text->len) && unpack(&v, ps))
 		return 0;
-	}
-	free(data);
 	for (unsigned i = 0; i < PINS_MAX; i++)
 		pin_clear(&ps->pins[i]);
-	set_aside(ps);
+	ps->damaged = true;
+	pins_file_save(ps, clock_now_us());
 	return -EBADMSG;
 }

@@ -52,6 +52,8 @@ struct pins {
 	/* A thread is writing the file; `path`, `data`, `len` and `job_error`
 	 * are its own then. */
 	bool saving;
+	/* The file is damaged: it is set aside before another is written. */
+	bool damaged;
 	/* The bytes that a thread is writing, `len` of them. */
 	void *data;
 	size_t len;
@@ -61,8 +63,9 @@ struct pins {
 };
 
 /* pins_file.c */
-/* The pins and the files of each; -ENOENT, or -EBADMSG and nothing is there. */
-int pins_file_load(struct pins *ps);
+/* Takes up the pins and the files of each. -ENOENT, another error of reading,
+ * or -EBADMSG: then nothing is there, and the file is set aside. */
+int pins_file_load(struct pins *ps, const struct statefile_text *text);
 /* Has the file written, by a thread; once more where that goes on. */
 void pins_file_save(struct pins *ps, uint64_t now_us);
 /* Writes the file now, where it is not up to date; waits for the disk. */

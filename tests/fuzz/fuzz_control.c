@@ -44,7 +44,7 @@ static struct pins *pins_of_all(void)
 	static struct caches none;
 	static struct pins *pins;
 	const struct pins_params p = {
-	    .caches = &none, .path = "/nowhere/pins", .server = "nas"};
+	    .caches = &none, .path = "", .server = "nas"};
 
 	if (!pins)
 		pins = pins_new(&p);

@@ -16,23 +16,57 @@ PIECE = 1 << 16
 GRAIN = 0.02  # seconds; what is read later is kept over a restart
 
 
+class Daemon(daemon.Daemon):
+    """Its loop, which all clients wait for, must never wait for the disk; only
+    at its end it may."""
+
+    def __init__(self, *args, **kw):
+        super().__init__(*args, **kw)
+        self.faults = os.path.join(self.dir, "faults")
+        os.mkdir(self.faults)
+        self.cache = self.top["cache_dir"]
+        # LD_PRELOAD is a list: its paths have no blanks.
+        preload = os.path.join(self.dir, "faults.so")
+        os.symlink(os.path.join(daemon.BUILD, "tests", "faults.so"), preload)
+        self.env = {"LD_PRELOAD": preload, "FF_FAULTS": self.faults,
+                    "FF_FAULTS_DISK": self.cache}
+
+    def fault(self, name):
+        open(os.path.join(self.faults, name), "w").close()
+
+    def mend(self):
+        for name in glob.glob(self.faults + "/*"):
+            os.unlink(name)
+
+    def start(self):
+        if os.path.exists(self.faults + "/leaves"):
+            os.unlink(self.faults + "/leaves")
+        return super().start()
+
+    def stop(self):
+        self.fault("leaves")
+        super().stop()
+
+    def close(self):
+        waited = ""
+        if os.path.exists(self.cache + ".loop"):
+            with open(self.cache + ".loop") as f:
+                waited = f.read()
+        super().close()
+        if waited:
+            raise AssertionError("the loop waited for the disk:\n" + waited)
+
+
 class Disk(daemon.Case):
     """A daemon whose cache_dir is on a disk with faults, see faults.c."""
     settings = {"prefetch": "off", "consistency": "frozen"}
     top = {}
 
     def start_daemon(self, **kw):
-        ff = daemon.Daemon(self.up.port, daemon=self.top, **kw)
+        ff = Daemon(self.up.port, daemon=self.top, **kw)
         self.addCleanup(ff.close)
-        self.faults = os.path.join(ff.dir, "faults")
-        os.mkdir(self.faults)
-        self.cache = os.path.join(ff.dir, "cache")
-        # LD_PRELOAD is a list: its paths have no blanks.
-        preload = os.path.join(ff.dir, "faults.so")
-        os.symlink(os.path.join(daemon.BUILD, "tests", "faults.so"), preload)
-        ff.env = {"LD_PRELOAD": preload, "FF_FAULTS": self.faults,
-                  "FF_FAULTS_DISK": self.cache}
-        self.addCleanup(self.mend)
+        self.addCleanup(ff.mend)
+        self.cache, self.fault, self.mend = ff.cache, ff.fault, ff.mend
         self.up.script(rpc.GETATTR, lambda call: u32(0) + self.attr())
         self.up.script(rpc.ACCESS, lambda call: u32(0) + rpc.post_op(
             self.attr()) + u32(0x3f))
@@ -42,13 +76,6 @@ class Disk(daemon.Case):
 
     def before_start(self):
         pass
-
-    def fault(self, name):
-        open(os.path.join(self.faults, name), "w").close()
-
-    def mend(self):
-        for name in glob.glob(self.faults + "/*"):
-            os.unlink(name)
 
     def attr(self):
         return rpc.fattr(rpc.REG, 300, SIZE, ctime=(5, 7))

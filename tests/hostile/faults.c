@@ -5,18 +5,23 @@
  *
  *   hang       every call waits until the fault is gone
  *   hang-read  … every read of a segment
- *   hang-trees … every opening of learned trees, but for read-ahead
+ *   hang-trees … every opening of learned trees
  *   eio        every call fails
  *   erofs      every change fails
  *   enospc     all that takes space fails
  *   mincore-absent    no page is ever in memory
  *   mincore-refused   as by a filter of system calls
  *
+ * What the first thread, where a daemon has its loop, does with that disk is
+ * noted in $FF_FAULTS_DISK.loop, a line of callers each, unless there is a file
+ * `leaves`: a daemon that ends may wait for its disk.
+ *
  * And for programs that look at what is mounted: a file of $FF_MOUNTS in the
  * place of /proc/self/mounts.
  */
 #include <dlfcn.h>
 #include <errno.h>
+#include <execinfo.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <stdarg.h>
@@ -26,6 +31,7 @@
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -63,6 +69,27 @@ static bool fd_below(int fd)
 	return below(path);
 }
 
+/* Notes which functions the loop came here by. */
+static void note_loop(void)
+{
+	static __thread bool busy;
+	char path[PATH_MAX];
+	void *callers[24];
+	int n, fd;
+
+	if (busy || gettid() != getpid() || fault("leaves"))
+		return;
+	busy = true;
+	n = backtrace(callers, 24);
+	snprintf(path, sizeof(path), "%s.loop", getenv("FF_FAULTS_DISK"));
+	fd = (int)syscall(SYS_openat, AT_FDCWD, path,
+	    O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0600);
+	backtrace_symbols_fd(callers + 2, n - 2, fd);
+	syscall(SYS_write, fd, "\n", 1);
+	syscall(SYS_close, fd);
+	busy = false;
+}
+
 /* 0, or -1 and errno. */
 static int suffer(bool ours, unsigned use)
 {
@@ -70,6 +97,7 @@ static int suffer(bool ours, unsigned use)
 
 	if (!ours)
 		return 0;
+	note_loop();
 	while (fault("hang") || ((use & READS) && fault("hang-read")))
 		usleep(2000);
 	if (fault("eio"))
@@ -96,7 +124,7 @@ static bool loads_trees(const char *path, int flags)
 	const char *name = strrchr(path, '/');
 
 	return name && strcmp(name, "/trees") == 0 && below(path) &&
-	       (flags & (O_ACCMODE | O_NONBLOCK)) == O_RDONLY;
+	       (flags & O_ACCMODE) == O_RDONLY;
 }
 
 int openat(int dirfd, const char *path, int flags, ...)

@@ -115,6 +115,44 @@ TEST(test_link, const struct place *p)
 	assert_int_equal(unlink(p->tmp), 0);
 }
 
+TEST(test_read, const struct place *p)
+{
+	struct statefile_text text;
+
+	statefile_read(p->path, 64, &text);
+	assert_int_equal(text.error, -ENOENT);
+	assert_null(statefile_cut_line(&text));
+	assert_int_equal(statefile_write(p->path, "a line\nmore", 11), 0);
+	statefile_read(p->path, 10, &text);
+	assert_int_equal(text.error, -EBADMSG);
+	statefile_read(p->path, 11, &text);
+	assert_int_equal(text.error, 0);
+	assert_int_equal(text.len, 11);
+	assert_string_equal(text.data, "a line\nmore");
+	assert_string_equal(statefile_cut_line(&text), "a line");
+	statefile_free_text(&text);
+	statefile_free_text(&text);
+	statefile_read(p->dir, 64, &text);
+	assert_int_equal(text.error, -EBADMSG);
+	/* Opening a pipe would wait for somebody who writes. */
+	assert_int_equal(unlink(p->path), 0);
+	assert_int_equal(mkfifo(p->path, 0600), 0);
+	statefile_read(p->path, 64, &text);
+	assert_int_equal(text.error, -EBADMSG);
+}
+
+TEST(test_set_aside, const struct place *p)
+{
+	char aside[80];
+
+	snprintf(aside, sizeof(aside), "%s.damaged", p->path);
+	assert_int_equal(statefile_set_aside(p->path), -ENOENT);
+	assert_int_equal(statefile_write(p->path, "x", 1), 0);
+	assert_int_equal(statefile_set_aside(p->path), 0);
+	assert_int_not_equal(access(p->path, F_OK), 0);
+	assert_int_equal(unlink(aside), 0);
+}
+
 /* A directory that may be written and not read: the file is in place, so it is
  * no error that the directory cannot be synced. */
 TEST(test_unreadable_dir, const struct place *p)

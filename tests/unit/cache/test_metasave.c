@@ -71,6 +71,13 @@ static struct metasave *saver(struct world *w)
 	return metasave_new(&p);
 }
 
+/* The end of the daemon. */
+static void finish(struct metasave *ms)
+{
+	metasave_finish(ms);
+	metasave_free(ms);
+}
+
 /* Fill the caches, which are empty, from the file. */
 static void load(const struct world *w, struct metasave *ms)
 {
@@ -85,12 +92,12 @@ static void restart(struct world *w)
 {
 	struct metasave *ms = saver(w);
 
-	metasave_free(ms);
+	finish(ms);
 	caches_free(w->caches);
 	begin(w);
 	ms = saver(w);
 	load(w, ms);
-	metasave_free(ms);
+	finish(ms);
 }
 
 static post_op_attr attr_of(ftype3 type, uint64_t fileid, uint32_t ctime)
@@ -227,14 +234,14 @@ static void killed(struct world *w)
 	struct metasave *ms = saver(w);
 	char whole[80];
 
-	metasave_free(ms);
+	finish(ms);
 	snprintf(whole, sizeof(whole), "%s.whole", w->path);
 	assert_int_equal(unlink(whole), 0);
 	caches_free(w->caches);
 	begin(w);
 	ms = saver(w);
 	load(w, ms);
-	metasave_free(ms);
+	finish(ms);
 }
 
 static bool frozen_fresh(struct world *w, uint64_t now_us)
@@ -337,11 +344,11 @@ TEST(test_word_of_a_good_end_is_taken, struct world *w)
 
 	snprintf(whole, sizeof(whole), "%s.whole", w->path);
 	say_lookup(w, clock_us() - S);
-	metasave_free(saver(w));
+	finish(saver(w));
 	assert_int_equal(access(whole, F_OK), 0);
 	caches_free(w->caches);
 	begin(w);
-	ms = AFTER(metasave_free, saver(w));
+	ms = AFTER(finish, saver(w));
 	load(w, ms);
 	assert_true(frozen_fresh(w, clock_us()));
 	assert_int_not_equal(access(whole, F_OK), 0);
@@ -396,10 +403,10 @@ TEST(test_damaged_is_set_aside, struct world *w)
 	struct metasave *ms;
 	char aside[80];
 
-	snprintf(aside, sizeof(aside), "%s.bad", w->path);
+	snprintf(aside, sizeof(aside), "%s.damaged", w->path);
 	for (long at = 0; at < 300; at += 7) {
 		say_lookup(w, clock_us());
-		metasave_free(saver(w));
+		finish(saver(w));
 		flip(w->path, at);
 		caches_free(w->caches);
 		begin(w);
@@ -408,7 +415,7 @@ TEST(test_damaged_is_set_aside, struct world *w)
 		assert_int_equal(attrcache_count(w->caches->attr), 0);
 		assert_int_equal(access(aside, F_OK), 0);
 		assert_int_not_equal(access(w->path, F_OK), 0);
-		metasave_free(ms);
+		finish(ms);
 	}
 }
 
@@ -418,14 +425,14 @@ TEST(test_cut_is_set_aside, struct world *w)
 
 	for (long len = 0; len < 300; len += 13) {
 		say_lookup(w, clock_us());
-		metasave_free(saver(w));
+		finish(saver(w));
 		assert_int_equal(truncate(w->path, len), 0);
 		caches_free(w->caches);
 		begin(w);
 		ms = saver(w);
 		load(w, ms);
 		assert_int_equal(attrcache_count(w->caches->attr), 0);
-		metasave_free(ms);
+		finish(ms);
 	}
 }
 

@@ -250,7 +250,7 @@ static struct pins *new_pins(void)
 {
 	static struct caches none;
 	const struct pins_params p = {
-	    .caches = &none, .path = "/nowhere/pins", .server = "nas"};
+	    .caches = &none, .path = "", .server = "nas"};
 
 	return pins_new(&p);
 }

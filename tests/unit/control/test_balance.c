@@ -9,6 +9,7 @@
 #include "base/iopool.h"
 #include "base/metrics.h"
 #include "base/statedir.h"
+#include "base/statefile.h"
 #include "control/balance.h"
 #include "control/history.h"
 
@@ -116,7 +117,8 @@ static const struct metrics *measure(void *ctx)
 
 static void run_begin(struct run *r, const char *dir, bool on_disk)
 {
-	char err[256];
+	struct statefile_text text;
+	char err[256], path[64];
 
 	r->base = event_base_new();
 	r->pool = iopool_new(r->base, 1);
@@ -126,8 +128,11 @@ static void run_begin(struct run *r, const char *dir, bool on_disk)
 	r->m = metrics_new();
 	metrics_set_gauge(r->m, METRICS_GAUGE_LINK_BASE_US, 40000);
 	r->h = history_new(r->base, measure, r->m);
-	r->b = balance_new(r->sd, "nas", r->h, on_disk);
+	snprintf(path, sizeof(path), "%s/nas/" BALANCE_FILE, dir);
+	statefile_read(path, BALANCE_TEXT_MAX, &text);
+	r->b = balance_new(r->sd, "nas", r->h, on_disk ? &text : NULL);
 	assert_non_null(r->b);
+	statefile_free_text(&text);
 }
 
 static void work(struct run *r, unsigned calls)
@@ -197,6 +202,7 @@ TEST(test_restarts)
 	spoil(path);
 	run_begin(&r, dir, true);
 	assert_int_equal(balance_get(r.b)->n, 0);
+	iopool_drain(r.pool);
 	assert_int_not_equal(access(path, F_OK), 0);
 	snprintf(path, sizeof(path), "%s/nas/totals.damaged", dir);
 	assert_int_equal(access(path, F_OK), 0);

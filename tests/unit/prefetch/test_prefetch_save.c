@@ -104,6 +104,7 @@ static void place_open(struct place *pl, unsigned runs)
 /* The end of the daemon. */
 static void place_end(struct place *pl)
 {
+	prefetch_finish(pl->pf);
 	prefetch_save_close(pl->pf);
 	prefetch_save_bury(pl->pf);
 	iopool_free(pl->pf->g.iopool);
