@@ -274,56 +274,78 @@ static void print_json(const struct doctor_plan *p)
 
 /* Progress is shown only where both streams are a terminal, as it would stand
  * between the findings otherwise. */
-static int run_plan(struct doctor_env *env, bool json)
+static void run_plan(struct doctor_plan *p, struct doctor_env *env)
 {
-	struct doctor_plan *p = calloc(1, sizeof(*p));
-	bool failed;
-
-	if (!p) {
-		fputs("forefetch: out of memory\n", stderr);
-		return EXIT_FAILURE;
-	}
 	plan_all(p, env);
 	jobs_run(p->jobs, p->count, env, LIMIT_US,
 	    isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) ? stderr : NULL);
-	failed = count_all(p, FINDING_FAIL) > 0;
-	if (json)
-		print_json(p);
-	else
-		print_text(p);
-	for (size_t i = 0; i < p->count; i++)
-		findings_free(&p->jobs[i].found);
-	free(p);
-	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
-/* The configuration is loaded only without a daemon, which would know
- * better. */
-static int doctor_run(const struct ctl_options *opt)
+/* Looks at everything; `only`: at that server, or NULL. The configuration is
+ * loaded only without a daemon, which would know better. The result is to be
+ * freed by free_plan(); NULL, after a message, without memory. */
+static struct doctor_plan *look(const char *socket, const char *only)
 {
 	struct doctor_env *env = calloc(1, sizeof(*env));
+	struct doctor_plan *p = calloc(1, sizeof(*p));
 	const struct config_source source = {
 	    .file = CONFIG_FILE_DEFAULT, .run_dir = CONFIG_RUN_DIR_DEFAULT};
-	Forefetch__Response *res;
-	int code;
+	Forefetch__Response *res = NULL;
 
-	if (!env) {
+	if (!env || !p) {
 		fputs("forefetch: out of memory\n", stderr);
-		return EXIT_FAILURE;
+		free(env);
+		free(p);
+		return NULL;
 	}
-	env->socket = opt->socket;
-	env->only = opt->server;
+	env->socket = socket;
+	env->only = only;
 	ask(env, &res);
 	if (!env->st)
 		env->config = config_load(
 		    &source, env->config_error, sizeof(env->config_error));
 	doctor_find_mounts(env, "/proc/self/mountinfo");
-	code = run_plan(env, opt->json);
+	run_plan(p, env);
 	if (res)
 		forefetch__response__free_unpacked(res, NULL);
 	config_free(env->config);
 	free(env);
-	return code;
+	return p;
+}
+
+static void free_plan(struct doctor_plan *p)
+{
+	for (size_t i = 0; i < p->count; i++)
+		findings_free(&p->jobs[i].found);
+	free(p);
+}
+
+void doctor_json(const char *socket, struct json *j)
+{
+	struct doctor_plan *p = look(socket, NULL);
+
+	json_open(j, "doctor", '[');
+	for (size_t i = 0; p && i < p->count; i++)
+		findings_json_short(&p->jobs[i].found, j);
+	json_close(j, ']');
+	if (p)
+		free_plan(p);
+}
+
+static int doctor_run(const struct ctl_options *opt)
+{
+	struct doctor_plan *p = look(opt->socket, opt->server);
+	bool failed;
+
+	if (!p)
+		return EXIT_FAILURE;
+	failed = count_all(p, FINDING_FAIL) > 0;
+	if (opt->json)
+		print_json(p);
+	else
+		print_text(p);
+	free_plan(p);
+	return failed ? EXIT_FAILURE : EXIT_SUCCESS;
 }
 
 const struct ctl_command doctor_command = {

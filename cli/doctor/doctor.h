@@ -5,6 +5,13 @@
 
 #include "ctl/ctl_command.h"
 
+struct json;
+
 extern const struct ctl_command probe_command, doctor_command;
+
+/* Looks at all that the command doctor does, with the daemon at `socket`, for
+ * up to half a minute, and writes the array "doctor": "state" and "what" of
+ * each finding, but no sentence, since names stand in those. */
+void doctor_json(const char *socket, struct json *j);
 
 #endif

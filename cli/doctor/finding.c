@@ -204,6 +204,21 @@ void findings_print(const struct findings *all, FILE *out, bool colour)
 	}
 }
 
+static void put_short(const struct finding *f, struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_text(j, "state", states[f->state].name);
+	json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
+}
+
+void findings_json_short(const struct findings *all, struct json *j)
+{
+	for (size_t i = 0; i < all->count; i++) {
+		put_short(&all->list[i], j);
+		json_close(j, '}');
+	}
+}
+
 /* A text that is missing is null, as in messages. */
 void findings_json(const struct findings *all, struct json *j)
 {
@@ -211,9 +226,7 @@ void findings_json(const struct findings *all, struct json *j)
 		const struct finding *f = &all->list[i];
 		const char *remedy = f->remedy ? f->remedy : "";
 
-		json_open(j, NULL, '{');
-		json_text(j, "state", states[f->state].name);
-		json_bytes(j, "what", (uint8_t *)f->what, strlen(f->what));
+		put_short(f, j);
 		json_bytes(j, "fact", (uint8_t *)f->fact, strlen(f->fact));
 		if (*remedy)
 			json_bytes(j, "remedy", (const uint8_t *)remedy,

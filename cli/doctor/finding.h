@@ -65,6 +65,8 @@ void findings_print(const struct findings *all, FILE *out, bool colour);
 /* Writes them as members of the array that is open in `j`: "state", "what",
  * "fact", "remedy". */
 void findings_json(const struct findings *all, struct json *j);
+/* The same without "fact" and "remedy". */
+void findings_json_short(const struct findings *all, struct json *j);
 
 /* Carries findings to another process of this program: findings_send() writes
  * them to a pipe, findings_receive() adds what came from it to a list. False
