@@ -13,7 +13,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-DOCS = ("docs/CONTRACT.md", "docs/ARCHITECTURE.md", "docs/EXTENDING.md",
+DOCS = ("docs/CONTRACT.md", "docs/ARCHITECTURE.md", "docs/EXTENDING.md", "docs/OPERATING.md",
         "docs/DEVELOPING.md", "CONTRIBUTING.md", "SECURITY.md")
 CODE = ("hashing", "nfsproto", "predictor", "proxy", "cli", "hint")
 QUOTED = re.compile(r"`([^`\n]+)`")
