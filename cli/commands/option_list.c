@@ -25,6 +25,8 @@ const struct option_row option_list[] = {
 	    OPTION_FLAG, AT(check), '\0', false},
 	{"data", "fetch data, too (the default)", NULL,
 	    OPTION_FLAG, AT(data), '\0', false},
+	{"dry-run", "change nothing, and show what would be done", NULL,
+	    OPTION_FLAG, AT(dry_run), '\0', false},
 	{"metadata", "fetch everything but data", NULL,
 	    OPTION_FLAG, AT(metadata), '\0', false},
 	{"histogram", "draw a chart of the times of every procedure", NULL,

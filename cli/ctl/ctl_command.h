@@ -42,6 +42,7 @@ struct ctl_options {
 	/* -0: lines end in a NUL. */
 	bool null;
 	bool json;
+	bool dry_run;  /* --dry-run */
 	bool check;    /* --check */
 	bool progress; /* --progress */
 	bool verbose;

@@ -98,7 +98,12 @@ class Json(Commands):
         self.assertEqual(len(srv["activity"]["jobs"]), 1)
 
     def test_drop(self):
-        self.look(self.json("drop"), "servers")
+        with self.ff.connect() as c:
+            c.nfs(rpc.GETATTR, rpc.opaque(rpc.ROOT))
+        held = self.json("drop", "--dry-run")
+        self.assertGreater(held["servers"][0]["objects"], 0)
+        self.assertEqual(self.json("drop"), held)
+        self.look(held, "servers")
 
     def test_reorder(self):
         srv, = self.look(self.json("reorder"), "servers")["servers"]
