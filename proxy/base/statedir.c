@@ -313,13 +313,16 @@ static void line_run(struct iopool_job *job)
 {
 	struct line *l = (struct line *)job;
 	char path[PATH_MAX];
+	int rc = statedir_path(l->sd, l->server, l->file, path, sizeof(path));
 
-	l->error = statedir_path(l->sd, l->server, l->file, path, sizeof(path));
-	if (l->aside && !l->error)
-		l->error = statefile_set_aside(path);
+	l->error = 0;
+	if (l->aside && rc == 0)
+		rc = statefile_set_aside(path);
 	if (l->writing)
 		l->error =
 		    statedir_write_line(l->sd, l->server, l->file, l->writing);
+	if (!l->error)
+		l->error = rc;
 }
 
 static void line_on_written(struct iopool_job *job);
@@ -399,6 +402,17 @@ void statedir_set_aside(
 		return;
 	l->damaged = true;
 	line_begin(l);
+}
+
+bool statedir_is_busy(const struct statedir *sd, const char *server)
+{
+	const struct line *l;
+
+	SLIST_FOREACH (l, &sd->lines, link)
+		if ((l->busy || (l->next && sd->taken)) &&
+		    strcmp(l->server, server) == 0)
+			return true;
+	return false;
 }
 
 void statedir_resume(struct statedir *sd)

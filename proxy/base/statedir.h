@@ -86,13 +86,15 @@ int statedir_path(const struct statedir *sd, const char *server,
  * are copied. */
 void statedir_save_line(struct statedir *sd, const char *server,
     const char *file, const char *line);
+/* Replaces the line at once; for threads. 0 or -errno. */
+int statedir_write_line(const struct statedir *sd, const char *server,
+    const char *file, const char *line);
 /* Has a thread rename `file`, whose line is damaged, to FILE.damaged, before it
  * writes any line that is saved from now on. */
 void statedir_set_aside(
     struct statedir *sd, const char *server, const char *file);
-/* The same at once, by the caller, who is a thread. 0 or -errno. */
-int statedir_write_line(const struct statedir *sd, const char *server,
-    const char *file, const char *line);
+/* Whether a thread has a line of that server, or will have one. */
+bool statedir_is_busy(const struct statedir *sd, const char *server);
 /* Writes the lines that have waited until the directory was taken. */
 void statedir_resume(struct statedir *sd);
 

@@ -171,7 +171,7 @@ void statefile_read(const char *path, size_t max, struct statefile_text *text)
 		statefile_free_text(text);
 }
 
-const char *statefile_cut_line(struct statefile_text *text)
+const char *statefile_first_line(struct statefile_text *text)
 {
 	if (!text || !text->data)
 		return NULL;

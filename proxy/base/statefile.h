@@ -5,9 +5,9 @@
  *
  *   write PATH.new -> fdatasync -> rename to PATH -> fsync of the directory
  *
- * Every function blocks while the disk works, but for those about a text. The
- * daemon calls them in jobs of its I/O pool (base/iopool.h), and on its loop at
- * exit only. They return 0 or -errno.
+ * All but statefile_first_line() and statefile_free_text() block while the disk
+ * works. The daemon calls them in jobs of its I/O pool (base/iopool.h), and on
+ * its loop at exit only. They return 0 or -errno.
  */
 #ifndef FOREFETCH_STATEFILE_H
 #define FOREFETCH_STATEFILE_H
@@ -42,9 +42,9 @@ struct statefile_text {
 /* Reads all of a file: -EBADMSG where it is no regular one, or has more than
  * `max` bytes. */
 void statefile_read(const char *path, size_t max, struct statefile_text *text);
-/* Cuts the text behind its first line and returns that; NULL: there is none.
- * NULL is allowed. */
-const char *statefile_cut_line(struct statefile_text *text);
+/* Returns the first line, behind which it cuts the text; NULL where nothing was
+ * read. NULL is allowed. */
+const char *statefile_first_line(struct statefile_text *text);
 /* Frees what was read; it may be called twice. */
 void statefile_free_text(struct statefile_text *text);
 /* Renames a file that is damaged to PATH.damaged, so that an administrator can

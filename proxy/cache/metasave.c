@@ -57,20 +57,20 @@ struct metasave {
 	/* Checksum of the file that is in place; 0: there is none, or it is not
 	 * whole. */
 	uint64_t saved_sum;
-	/* The one that PATH.whole holds; 0: none. */
+	/* The one for which PATH.whole was written, or tried; 0: none. */
 	uint64_t marked_sum;
 	struct statefile file; /* the job's */
 	int error;             /* of the job: -errno */
 	struct log_limit warned;
 	unsigned failures;
-	int failed;            /* the last one's error */
-	uint64_t job_us;       /* since when the job is under way */
-	bool saving;           /* from the first slice to the rename */
-	bool writes;           /* the job is under way */
-	bool packed;           /* all of the caches is packed */
-	bool last;             /* this job writes the rest of it */
-	bool hurry;            /* the next save begins at once */
-	bool malformed;        /* the job sets the file aside first */
+	int failed;      /* the last one's error */
+	uint64_t job_us; /* since when the job is under way */
+	bool saving;     /* from the first slice to the rename */
+	bool writes;     /* the job is under way */
+	bool packed;     /* all of the caches is packed */
+	bool last;       /* this job writes the rest of it */
+	bool hurry;      /* the next save begins at once */
+	bool malformed;  /* the job sets the file aside, and clears this */
 	struct metaload *load; /* under way: nothing is saved */
 };
 
@@ -93,6 +93,21 @@ static int finish_file(struct metasave *ms)
 
 /* In a thread: appends what was packed, and ends the file with the last of it.
  */
+static int write_part(struct metasave *ms)
+{
+	int rc;
+
+	if (ms->file.fd < 0) {
+		rc = statefile_begin(&ms->file, ms->path);
+		if (rc < 0)
+			return rc;
+		XXH3_64bits_reset(ms->sum);
+	}
+	XXH3_64bits_update(ms->sum, ms->writing.data, ms->writing.len);
+	rc = statefile_append(&ms->file, ms->writing.data, ms->writing.len);
+	return rc == 0 && ms->last ? finish_file(ms) : rc;
+}
+
 static void job_run(struct iopool_job *job)
 {
 	struct metasave *ms = container_of(job, struct metasave, job);
@@ -101,17 +116,9 @@ static void job_run(struct iopool_job *job)
 	if (ms->malformed)
 		(void)statefile_set_aside(ms->path);
 	ms->malformed = false;
-	if (ms->file.fd < 0) {
-		ms->error = statefile_begin(&ms->file, ms->path);
-		XXH3_64bits_reset(ms->sum);
-	}
+	ms->error = write_part(ms);
 	if (ms->error)
-		return;
-	XXH3_64bits_update(ms->sum, ms->writing.data, ms->writing.len);
-	ms->error =
-	    statefile_append(&ms->file, ms->writing.data, ms->writing.len);
-	if (!ms->error && ms->last)
-		ms->error = finish_file(ms);
+		statefile_abandon(&ms->file);
 }
 
 /* Logs that a save failed. It is tried again every few seconds, so the lines
@@ -330,9 +337,14 @@ static void mark_run(struct iopool_job *job)
 	mark_whole(container_of(job, struct metasave, job));
 }
 
+/* A save may have begun meanwhile, which waits for the job. */
 static void mark_done(struct iopool_job *job)
 {
-	container_of(job, struct metasave, job)->writes = false;
+	struct metasave *ms = container_of(job, struct metasave, job);
+
+	ms->writes = false;
+	if (ms->saving)
+		arm(ms, 0);
 }
 
 bool metasave_settle(struct metasave *ms)
@@ -365,6 +377,9 @@ void metasave_free(struct metasave *ms)
 {
 	if (!ms)
 		return;
+	/* The next save begins that file anew. */
+	if (ms->file.fd >= 0)
+		close(ms->file.fd);
 	if (ms->ev)
 		event_free(ms->ev);
 	metaload_free(ms->load);
@@ -435,8 +450,8 @@ static const char *check_sum(struct metasave_file *f)
 
 static void warn_aside(const char *path, const char *server, const char *why)
 {
-	log_warn("metasave server=%s file=%s: %s: set aside as names.damaged",
-	    server, path, why);
+	log_warn("metasave server=%s file=%s: %s: it is set aside", server,
+	    path, why);
 }
 
 void metasave_read(
@@ -492,7 +507,7 @@ bool metasave_use_some(struct metasave *ms, struct metasave_file *f)
 	if (rc < 0) {
 		ms->saved_sum = 0;
 		caches_flush(ms->p.caches);
-		ms->malformed = true;
+		ms->malformed = rc == -EINVAL;
 		warn_aside(ms->path, ms->p.server,
 		    rc == -EINVAL ? "malformed" : strerror(-rc));
 	}

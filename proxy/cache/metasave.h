@@ -38,7 +38,7 @@ struct metasave *metasave_new(const struct metasave_params *p);
  * for the disk. Before metasave_free(), while the caches are still there. */
 void metasave_finish(struct metasave *ms);
 /* Frees it, after metasave_finish() or metasave_settle(): what neither of them
- * saved is lost. No save may be under way. NULL is allowed. */
+ * saved is lost. No job of it may be under way. NULL is allowed. */
 void metasave_free(struct metasave *ms);
 /* Returns how many saves have failed; `*error` gets how the last one did, an
  * errno, 0: none did. */

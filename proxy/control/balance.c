@@ -202,10 +202,11 @@ static void count(struct balance *b)
  * written either: they would replace numbers that may be good. */
 static void load(struct balance *b, struct statefile_text *text)
 {
-	const char *line = statefile_cut_line(text);
+	const char *line = statefile_first_line(text);
 
-	b->on_disk = line || text->error == -ENOENT;
-	if (!line || balance_parse(line, &b->kept))
+	b->on_disk = line || text->error == -ENOENT || text->error == -EBADMSG;
+	if (!b->on_disk || text->error == -ENOENT ||
+	    (line && balance_parse(line, &b->kept)))
 		return;
 	b->kept = (struct balance_kept){0};
 	log_warn("balance server=%s: the file " BALANCE_FILE

@@ -37,6 +37,9 @@
 
 enum { TEXT_MAX = 512, LINE_BYTES = 8192 };
 
+_Static_assert(
+    (int)LINE_BYTES > (int)BALANCE_TEXT_MAX, "the longest line fits");
+
 /* The small files, and how many bytes are read of each. */
 static const struct {
 	const char *name;
@@ -75,7 +78,7 @@ struct opening {
 	/* Opened, and not taken up by the loop yet; NULL otherwise. */
 	struct datacache *data;
 	struct metasave_file names;
-	/* Texts that other modules have kept, until they take them. */
+	/* The small files, until cachehome_forget_texts(). */
 	struct statefile_text texts[CACHEHOME_FILES];
 };
 
@@ -140,7 +143,10 @@ static int claim(struct cachehome *h)
 		return rc;
 	o->made |= rc > 0;
 	read_file(h, "whose", TEXT_MAX, &was);
-	line = statefile_cut_line(&was);
+	/* A file that cannot be read says nothing of whose they are. */
+	if (was.error && was.error != -ENOENT && was.error != -EBADMSG)
+		return was.error;
+	line = statefile_first_line(&was);
 	o->same = line && strcmp(line, h->whose) == 0;
 	statefile_free_text(&was);
 	if (!o->same && statedir_path(h->p.state, h->p.name, "names", path,
@@ -429,8 +435,10 @@ void cachehome_forget_texts(struct cachehome *h)
 	/* The thread still reads them: they come late. */
 	if (h->open.busy)
 		return;
-	for (int i = 0; i < CACHEHOME_FILES; i++)
+	for (int i = 0; i < CACHEHOME_FILES; i++) {
 		statefile_free_text(&h->open.texts[i]);
+		h->open.texts[i].error = -ENOENT;
+	}
 }
 
 /* Whether the disk is to be tried again. */

@@ -64,7 +64,7 @@ int cachehome_wait(struct cachehome *h, uint64_t us, char *err, size_t errlen);
  * wait for or to do. 0, -EAGAIN where it is to be called again, or -EBUSY where
  * the disk does not answer yet. */
 int cachehome_load(struct cachehome *h);
-/* Whether the disk works, and its small files were read. */
+/* Whether the disk has worked, so that its small files were read. */
 bool cachehome_on_disk(const struct cachehome *h);
 
 /* Small files of other modules, which a thread reads for them: the loop never
@@ -77,8 +77,9 @@ enum cachehome_file {
 	CACHEHOME_PINS,
 	CACHEHOME_FILES
 };
-/* Returns what a file held; NULL while the disk does not work. Only for
- * server_open() and within on_disk(): cachehome_forget_texts() frees it. */
+/* Returns what a file held; NULL until the disk has worked. Only within
+ * server_open() and on_disk(), behind which cachehome_forget_texts() frees it.
+ */
 struct statefile_text *cachehome_text(
     struct cachehome *h, enum cachehome_file file);
 /* Frees what was read; to be called when all modules have taken theirs up. */

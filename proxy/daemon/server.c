@@ -158,7 +158,6 @@ void server_free(struct server *s)
 	server_free_ahead(s);
 	cachehome_free(s->home);
 	fetch_free(s->fetch);
-	linkkeep_free(s->linkkeep);
 	linkest_free(s->estimate);
 	resolve_free(s->resolve);
 	for (int i = 0; i < RESOLVE_COUNT; i++)

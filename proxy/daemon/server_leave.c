@@ -34,6 +34,7 @@
 #include "explain/tracer.h"
 #include "farm/farm.h"
 #include "hint/hint.h"
+#include "link/linkkeep.h"
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
 #include "upstream/linkwatch.h"
@@ -46,8 +47,8 @@ enum {
 	/* For calls in flight to get their replies; clients repeat the
 	 * others. */
 	DRAIN_MAX_US = 5000000,
-	/* Where the disk answers and saving takes longer than this, the disk is
-	 * full, and the rest is given up. */
+	/* Where the disk answers and a step of saving takes longer than this,
+	 * the disk is full or very slow, and the rest is given up. */
 	SETTLE_MAX_US = 10000000,
 	/* How often the disk is looked at while the server leaves. */
 	TICK_US = 1000000,
@@ -149,6 +150,8 @@ void server_stop_serving(struct server *s)
 	cachehome_stop(s->home);
 	balance_free(s->balance);
 	s->balance = NULL;
+	linkkeep_free(s->linkkeep);
+	s->linkkeep = NULL;
 	history_free(s->history);
 	s->history = NULL;
 	clients_free(s->clients);
@@ -219,7 +222,8 @@ static bool is_settled(struct server *s, uint64_t now_us)
 /* Whether no thread works for this server; undoes the registration first. */
 static bool is_quiet(struct server *s)
 {
-	if (iopool_jobs(s->iopool) > 0)
+	/* A server of the same name would read its lines too early. */
+	if (iopool_jobs(s->iopool) > 0 || statedir_is_busy(s->p.state, s->name))
 		return false;
 	if (!s->registered)
 		return true;
@@ -263,7 +267,6 @@ static bool step_over(struct server *s, uint64_t now_us)
 {
 	switch (s->leaving) {
 	case SERVER_STAYS:
-		s->leaving_us = now_us;
 		if (s->clients)
 			clients_leave(s->clients);
 		return true;
@@ -304,6 +307,7 @@ bool server_leave(struct server *s, uint64_t now_us)
 		if (!step_over(s, now_us))
 			return false;
 		s->leaving++;
+		s->leaving_us = now_us;
 	}
 	return !cachehome_take_apart(s->home);
 }

@@ -102,7 +102,8 @@ static void kept_path(
 }
 
 /* The disk answers, after the start went on without it: the modules get their
- * files now. */
+ * files now. By now the addresses are found anew and the link is measured; the
+ * totals of this run are not kept (balance.h). */
 static void on_disk(void *ctx)
 {
 	struct server *s = ctx;
@@ -294,7 +295,7 @@ static bool open_service(struct server *s)
 	if (s->estimate) {
 		linkest_set_kind(s->estimate, s->p.config->link);
 		s->linkkeep = linkkeep_new(s->p.state, s->name, s->estimate,
-		    statefile_cut_line(
+		    statefile_first_line(
 			cachehome_text(s->home, CACHEHOME_LINK)));
 		s->fetch = fetch_new(s->up[RESOLVE_NFS], s->up[RESOLVE_MOUNT],
 		    s->metrics, s->estimate);

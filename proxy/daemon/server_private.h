@@ -71,7 +71,7 @@ struct server {
 		SERVER_CLEANS,
 		SERVER_EMPTIES,
 	} leaving;
-	/* When it began to leave. */
+	/* When the present step of leaving began. */
 	uint64_t leaving_us;
 	/* When the disk was looked at last, while leaving. */
 	uint64_t tick_us;

@@ -146,7 +146,7 @@ static void use_known_addresses(struct server *s)
 
 	for (int i = 0; i < RESOLVE_COUNT; i++) {
 		const char *line =
-		    statefile_cut_line(cachehome_text(s->home, files[i]));
+		    statefile_first_line(cachehome_text(s->home, files[i]));
 
 		if (line && !netmatch_addr_parse(line, &na))
 			set_address(s, (enum resolve_what)i, &na);

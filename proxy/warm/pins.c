@@ -310,7 +310,7 @@ void pins_set_file(
 	if (rc < 0 && rc != -ENOENT)
 		log_warn("pins server=%s file=%s: %s; nothing is pinned",
 		    ps->p.server, ps->path,
-		    rc == -EBADMSG ? "it is damaged, and was set aside"
+		    rc == -EBADMSG ? "it is damaged, and is set aside"
 				   : strerror(-rc));
 }
 

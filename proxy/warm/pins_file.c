@@ -262,6 +262,8 @@ int pins_file_load(struct pins *ps, const struct statefile_text *text)
 	struct metaview v = {
 	    .data = data ? data + 8 : NULL, .len = text->len - 16};
 
+	/* A file that is there and could not be read is not written over. */
+	ps->damaged = !data && text->error != -ENOENT;
 	if (!data && text->error != -EBADMSG)
 		return text->error;
 	if (data && sound(data, text->len) && unpack(&v, ps))

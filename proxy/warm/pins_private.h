@@ -52,7 +52,8 @@ struct pins {
 	/* A thread is writing the file; `path`, `data`, `len` and `job_error`
 	 * are its own then. */
 	bool saving;
-	/* The file is damaged: it is set aside before another is written. */
+	/* The file is damaged, or could not be read: whoever writes the next
+	 * one, a thread or the end, sets it aside first, and clears this. */
 	bool damaged;
 	/* The bytes that a thread is writing, `len` of them. */
 	void *data;

@@ -36,7 +36,8 @@ class Daemon(daemon.Daemon):
 
     def mend(self):
         for name in glob.glob(self.faults + "/*"):
-            os.unlink(name)
+            if os.path.basename(name) != "leaves":
+                os.unlink(name)
 
     def start(self):
         if os.path.exists(self.faults + "/leaves"):

@@ -12,9 +12,9 @@
  *   mincore-absent    no page is ever in memory
  *   mincore-refused   as by a filter of system calls
  *
- * What the first thread, where a daemon has its loop, does with that disk is
- * noted in $FF_FAULTS_DISK.loop, a line of callers each, unless there is a file
- * `leaves`: a daemon that ends may wait for its disk.
+ * A file of the name `leaves` is no fault: a daemon that ends may wait for its
+ * disk. While it is not there, these calls by the first thread, where a daemon
+ * has its loop, are noted in $FF_FAULTS_DISK.loop, with their callers.
  *
  * And for programs that look at what is mounted: a file of $FF_MOUNTS in the
  * place of /proc/self/mounts.
@@ -231,6 +231,28 @@ int rename(const char *from, const char *to)
 	if (suffer(below(to), CHANGES) < 0)
 		return -1;
 	return NEXT(int (*)(const char *, const char *), "rename")(from, to);
+}
+
+int unlink(const char *path)
+{
+	if (suffer(below(path), CHANGES) < 0)
+		return -1;
+	return NEXT(int (*)(const char *), "unlink")(path);
+}
+
+int unlinkat(int dirfd, const char *path, int flags)
+{
+	if (suffer(path[0] == '/' ? below(path) : fd_below(dirfd), CHANGES) < 0)
+		return -1;
+	return NEXT(int (*)(int, const char *, int), "unlinkat")(
+	    dirfd, path, flags);
+}
+
+int fsync(int fd)
+{
+	if (suffer(fd_below(fd), CHANGES) < 0)
+		return -1;
+	return NEXT(int (*)(int), "fsync")(fd);
 }
 
 int fdatasync(int fd)

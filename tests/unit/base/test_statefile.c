@@ -121,7 +121,7 @@ TEST(test_read, const struct place *p)
 
 	statefile_read(p->path, 64, &text);
 	assert_int_equal(text.error, -ENOENT);
-	assert_null(statefile_cut_line(&text));
+	assert_null(statefile_first_line(&text));
 	assert_int_equal(statefile_write(p->path, "a line\nmore", 11), 0);
 	statefile_read(p->path, 10, &text);
 	assert_int_equal(text.error, -EBADMSG);
@@ -129,7 +129,7 @@ TEST(test_read, const struct place *p)
 	assert_int_equal(text.error, 0);
 	assert_int_equal(text.len, 11);
 	assert_string_equal(text.data, "a line\nmore");
-	assert_string_equal(statefile_cut_line(&text), "a line");
+	assert_string_equal(statefile_first_line(&text), "a line");
 	statefile_free_text(&text);
 	statefile_free_text(&text);
 	statefile_read(p->dir, 64, &text);

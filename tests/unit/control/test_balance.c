@@ -165,12 +165,14 @@ static void assert_all(struct run *r, uint64_t calls)
 	assert_int_equal(kept->all.returned_bytes, calls * 100);
 }
 
-static void spoil(const char *path)
+/* Makes a file that no daemon wrote, of at least so many bytes. */
+static void spoil(const char *path, size_t bytes)
 {
 	FILE *f = fopen(path, "w");
 
 	assert_non_null(f);
-	assert_true(fputs("1 0 rubbish\n", f) >= 0);
+	for (size_t n = 0; n < bytes; n += 12)
+		assert_true(fputs("1 0 rubbish\n", f) >= 0);
 	assert_int_equal(fclose(f), 0);
 }
 
@@ -197,18 +199,21 @@ TEST(test_restarts)
 	run_begin(&r, dir, true);
 	assert_all(&r, 15);
 	run_end(&r);
-	/* A damaged file is set aside, and all begins anew. */
-	snprintf(path, sizeof(path), "%s/nas/totals", dir);
-	spoil(path);
-	run_begin(&r, dir, true);
-	assert_int_equal(balance_get(r.b)->n, 0);
-	iopool_drain(r.pool);
-	assert_int_not_equal(access(path, F_OK), 0);
-	snprintf(path, sizeof(path), "%s/nas/totals.damaged", dir);
-	assert_int_equal(access(path, F_OK), 0);
-	work(&r, 2);
-	run_end(&r);
-	run_begin(&r, dir, true);
-	assert_all(&r, 2);
-	run_end(&r);
+	/* A damaged file is set aside, and all begins anew; also one that is
+	 * too large to be one. */
+	for (size_t i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "%s/nas/totals", dir);
+		spoil(path, i * 2 * BALANCE_TEXT_MAX + 1);
+		run_begin(&r, dir, true);
+		assert_int_equal(balance_get(r.b)->n, 0);
+		iopool_drain(r.pool);
+		assert_int_not_equal(access(path, F_OK), 0);
+		snprintf(path, sizeof(path), "%s/nas/totals.damaged", dir);
+		assert_int_equal(unlink(path), 0);
+		work(&r, 2);
+		run_end(&r);
+		run_begin(&r, dir, true);
+		assert_all(&r, 2);
+		run_end(&r);
+	}
 }

@@ -77,7 +77,7 @@ static const char *line_of(const char *dir)
 	statefile_free_text(&text);
 	snprintf(path, sizeof(path), "%s/nas/" LINKKEEP_FILE, dir);
 	statefile_read(path, LINKKEEP_TEXT_MAX, &text);
-	return statefile_cut_line(&text);
+	return statefile_first_line(&text);
 }
 
 TEST(test_restart)
