@@ -55,8 +55,9 @@ struct balance_kept {
 	size_t n;
 };
 
-/* Makes the sums of one server, and goes on from what its file held, `text`;
- * NULL: the disk does not answer. `sd`, `server` (a name) and `h` stay the
+/* Makes the sums of one server, and goes on from what its file held, `text`,
+ * which it cuts; NULL: the disk did not answer when the server was opened, and
+ * nothing is written in this run. `sd`, `server` (a name) and `h` stay the
  * caller's and outlive it, `text` need not. NULL without memory; a file that
  * could not be read is no error. */
 struct balance *balance_new(struct statedir *sd, const char *server,

@@ -111,7 +111,7 @@ static void on_disk(void *ctx)
 	char path[PATH_MAX];
 
 	drc_set_detached(s->drc, false);
-	kept_path(s, "pins", path, sizeof(path));
+	kept_path(s, PINS_FILE, path, sizeof(path));
 	pins_set_file(s->pins, path, cachehome_text(s->home, CACHEHOME_PINS));
 	kept_path(s, "trees", path, sizeof(path));
 	prefetch_set_file(s->prefetch, path);
@@ -236,7 +236,7 @@ static bool open_pins(struct server *s)
 	    .text = cachehome_text(s->home, CACHEHOME_PINS),
 	    .server = s->name};
 
-	kept_path(s, "pins", path, sizeof(path));
+	kept_path(s, PINS_FILE, path, sizeof(path));
 	s->pins = pins_new(&pp);
 	return s->pins != NULL;
 }

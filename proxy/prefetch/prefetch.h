@@ -68,7 +68,8 @@ struct prefetch *prefetch_new(const struct prefetch_params *p);
 bool prefetch_loads(const struct prefetch *pf);
 /* Loads the rest at once; waits for the disk for at most `us`. */
 void prefetch_load_wait(struct prefetch *pf, uint64_t us);
-/* Whether what was learned is loaded and saved; if not, goes on with that. */
+/* Whether what was learned is loaded and saved; if not, goes on with that. To
+ * be called again until it is true. */
 bool prefetch_settle(struct prefetch *pf);
 /* Saves what was learned; waits for the disk. */
 void prefetch_finish(struct prefetch *pf);

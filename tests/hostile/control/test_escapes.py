@@ -166,8 +166,10 @@ class Escapes(Commands):
         self.raw("mount")
         self.raw("help", NAMES[0])
         self.raw("doctor")
+        self.raw("drop", "--dry-run")
         self.raw("drop")
-        seen |= {"doctor", "drop", "top"}  # top: below
+        self.raw("bugreport", "-o", "-")
+        seen |= {"doctor", "drop", "bugreport", "top"}  # top: below
         self.assertEqual(self.names() - seen, set())
 
     def test_trees(self):

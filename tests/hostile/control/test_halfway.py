@@ -149,6 +149,7 @@ class Halfway(Commands):
             try:
                 for args in (
                         ["status"], ["status", "--check"], ["stats"], ["drop"],
+                        ["drop", "--dry-run"],
                         ["top", "--once"], ["reorder"], ["reload"], ["pause"],
                         ["resume"], ["pins"], ["warm", self.path()],
                         ["pin", self.path()], ["unpin", self.path()],
