@@ -374,7 +374,6 @@ static int bugreport_run(const struct ctl_options *opt)
 	    "%s: written; no name, path, address or key is in it, but read it "
 	    "before you send it",
 	    f.file);
-	putchar('\n');
 	return EXIT_SUCCESS;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* A file that appears under its name when it is complete. */
+/* A file that appears under its name when it is complete. What is there and no
+ * regular file, such as a device, is written to as it is. */
 #ifndef FOREFETCH_CTL_OUTFILE_H
 #define FOREFETCH_CTL_OUTFILE_H
 
@@ -12,7 +13,7 @@ struct ctl_outfile {
 	/* Where the caller writes. */
 	FILE *out;
 	const char *file; /* the caller's */
-	/* The name that it has until then, allocated. */
+	/* The name that it has until then, allocated; NULL: its own. */
 	char *tmp;
 };
 

@@ -5,6 +5,7 @@ import json
 import os
 import re
 import socket
+import stat
 
 import commands
 import daemon
@@ -69,6 +70,16 @@ class Bugreport(commands.Commands):
         with open(name) as f:
             json.load(f)
         self.assertEqual(self.run_it("bugreport", "-o", "/none/x")[0], 1)
+
+    def test_a_pipe_stays_one(self):
+        """As /dev/null would: root could put a file in its place."""
+        pipe = os.path.join(self.ff.dir, "pipe")
+        os.mkfifo(pipe)
+        fd = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+        self.addCleanup(os.close, fd)
+        self.report("-o", pipe)
+        self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        self.assertEqual(os.read(fd, 1), b"{")
 
     def test_without_a_daemon(self):
         self.ff.stop()
