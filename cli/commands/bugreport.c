@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * forefetch bugreport writes a file for whoever is to find a fault: versions,
- * status, stats, the doctor's findings, the settings and how often which module
- * warned, a line of JSON each.
+ * settings, status, stats, the doctor's findings and the options of NFS mounts,
+ * a line of JSON each.
  *
  * No name, path, address or key may be in it, so it goes by what is known to be
  * harmless: in the daemon's answers a field of type bytes comes from outside,
  * and one of type string has words of our own (control.proto). Of the settings
- * it has numbers and words that a program knows; of findings and log lines, not
+ * it has numbers with units and words that a program knows; of findings, not
  * their sentences. Each text that is left out becomes "text-N", equal ones with
  * the same N, so that a reader still sees what belongs together.
  */
-#include <ctype.h>
 #include <mntent.h>
 #include <search.h>
 #include <stdio.h>
@@ -152,19 +151,22 @@ static void put_versions(struct json *j)
 	json_close(j, '}');
 }
 
-/* Whether it is a number, perhaps with a unit, and no address. */
+/* Whether it is a number, perhaps with a unit that config_print() writes. A
+ * name or an address may begin with a digit, too. */
 static bool is_number(const char *word)
 {
+	static const char *const units[] = {"", "%", "K", "M", "G", "T", "us",
+	    "ms", "s", "m", "h", "d", "kbit", "mbit", "gbit"};
 	size_t n = strspn(word, "0123456789");
 
 	if (n == 0)
 		return false;
 	if (word[n] == '.')
 		n += 1 + strspn(word + n + 1, "0123456789");
-	for (word += n; *word; word++)
-		if (!isalpha((unsigned char)*word) && *word != '%')
-			return false;
-	return true;
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strcmp(units[i], word + n) == 0)
+			return true;
+	return false;
 }
 
 /* Whether a value is one of the words that settings and mount options have. */
@@ -182,22 +184,28 @@ static bool is_word(const char *value)
 	return false;
 }
 
-/* Puts a value that is a number or a word; of others "text-N", or null where
- * they are empty. */
-static void put_value(
-    struct json *j, struct texts *all, const char *key, const char *value)
+/* Puts "text-N" in the place of a text that is not empty. */
+static void put_left_out(
+    struct json *j, struct texts *all, const char *key, const char *text)
 {
 	char word[CTL_TEXT_MAX];
 
-	if (*value && !is_number(value) && !is_word(value)) {
-		snprintf(word, sizeof(word), "text-%u",
-		    number_of(all, value, strlen(value)));
-		value = word;
-	}
-	if (*value)
+	snprintf(
+	    word, sizeof(word), "text-%u", number_of(all, text, strlen(text)));
+	json_text(j, key, word);
+}
+
+/* Puts a value that is a number or a word, and leaves others out; null where it
+ * is empty. */
+static void put_value(
+    struct json *j, struct texts *all, const char *key, const char *value)
+{
+	if (!*value)
+		json_null(j, key);
+	else if (is_number(value) || is_word(value))
 		json_text(j, key, value);
 	else
-		json_null(j, key);
+		put_left_out(j, all, key, value);
 }
 
 /* The options of one mount; those without a value are words of the kernel. */
@@ -262,7 +270,7 @@ static void put_line(struct json *j, struct texts *all, char *line, bool *open)
 		name += *name == ' ' ? (*name = '\0', 1) : 0;
 		json_text(j, "section", line + 1);
 		if (*name)
-			put_value(j, all, "name", name);
+			put_left_out(j, all, "name", name);
 	} else if (*open && equals && *line != '#') {
 		*equals = '\0';
 		put_value(j, all, trim(line), trim(equals + 1));

@@ -112,7 +112,7 @@ static void job_run(struct iopool_job *job)
 {
 	struct metasave *ms = container_of(job, struct metasave, job);
 
-	/* There is nothing to be done where that fails. */
+	/* If it cannot be set aside, the save replaces it. */
 	if (ms->malformed)
 		(void)statefile_set_aside(ms->path);
 	ms->malformed = false;

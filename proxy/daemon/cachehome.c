@@ -143,7 +143,7 @@ static int claim(struct cachehome *h)
 		return rc;
 	o->made |= rc > 0;
 	read_file(h, "whose", TEXT_MAX, &was);
-	/* A file that cannot be read says nothing of whose they are. */
+	/* Until that file can be read, nobody knows whose the names are. */
 	if (was.error && was.error != -ENOENT && was.error != -EBADMSG)
 		return was.error;
 	line = statefile_first_line(&was);

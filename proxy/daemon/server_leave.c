@@ -222,7 +222,8 @@ static bool is_settled(struct server *s, uint64_t now_us)
 /* Whether no thread works for this server; undoes the registration first. */
 static bool is_quiet(struct server *s)
 {
-	/* A server of the same name would read its lines too early. */
+	/* Whoever takes this server's place reads these lines at once, so they
+	 * have to be written. */
 	if (iopool_jobs(s->iopool) > 0 || statedir_is_busy(s->p.state, s->name))
 		return false;
 	if (!s->registered)
