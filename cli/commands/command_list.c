@@ -32,6 +32,7 @@ const struct ctl_command *const command_list[] = {
     &farm_command,
     &doctor_command,
     &probe_command,
+    &log_level_command,
     &bugreport_command,
     NULL,
 };

@@ -23,6 +23,8 @@
 #define LIMIT_BURST     5
 #define LIMIT_PERIOD_US 1000000
 
+const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
+
 static enum log_level log_level = LOG_LEVEL_INFO;
 
 void log_set_level(enum log_level level)
@@ -57,7 +59,6 @@ static bool stderr_is_journal(void)
 static size_t format_prefix(char *line, size_t len, enum log_level level)
 {
 	static const int priorities[] = {3, 4, 6, 7}; /* sd-daemon(3) */
-	static const char *const names[] = {"error", "warn", "info", "debug"};
 	struct timespec now;
 	struct tm tm;
 	size_t n;
@@ -68,7 +69,7 @@ static size_t format_prefix(char *line, size_t len, enum log_level level)
 	gmtime_r(&now.tv_sec, &tm);
 	n = strftime(line, len, "%Y-%m-%dT%H:%M:%S", &tm);
 	return n + (size_t)snprintf(line + n, len - n, ".%03ldZ %s ",
-		       now.tv_nsec / 1000000, names[level]);
+		       now.tv_nsec / 1000000, log_level_names[level]);
 }
 
 /* Masks control characters: a line break in the middle would start a record

@@ -19,6 +19,10 @@ enum log_level {
 	LOG_LEVEL_DEBUG,
 };
 
+/* The words for them, "error" first, in the order of the enum; the last element
+ * is NULL. */
+extern const char *const log_level_names[];
+
 /* Sets the level above which lines are dropped; it starts as LOG_LEVEL_INFO. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);

@@ -48,8 +48,6 @@
 
 /* The words of enums; each list is in the order of its enum, and ends with
  * NULL. */
-static const char *const log_levels[] = {
-    "error", "warn", "info", "debug", NULL};
 static const char *const consistencies[] = {
     "strict", "bounded", "frozen", NULL};
 static const char *const prefetches[] = {
@@ -82,7 +80,7 @@ const struct config_key config_keys[] = {
 	{"metrics_names", DAEMON(metrics_names), &config_type_names,
 	    {0, 0, NULL}, "none", FIXED},
 	{"log_level", DAEMON(log_level), &config_type_word,
-	    {0, 0, log_levels}, "info", 0},
+	    {0, 0, log_level_names}, "info", 0},
 
 	{"engine", FARM(engine), &config_type_engines,
 	    {0, 0, NULL}, "none", FIXED},

@@ -261,6 +261,7 @@ static const struct {
 	COMMAND(PAUSE, pause, paused,
 	    OWNERS "pause and resume fetching ahead"),
 	COMMAND(FARM, farm, farmed, OWNERS "check and empty its farm"),
+	COMMAND(LOG_LEVEL, log_level, log_level, OWNERS "choose what it logs"),
 };
 /* clang-format on */
 

@@ -46,7 +46,7 @@ class Completion(Commands):
 
     def commands(self):
         _, out, _ = self.run_it("help")
-        return set(re.findall(r"^  ([a-z]+) ", out, re.M))
+        return set(re.findall(r"^  ([a-z-]+) ", out, re.M))
 
     def test_commands(self):
         commands = self.commands()

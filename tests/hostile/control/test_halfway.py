@@ -160,6 +160,7 @@ class Halfway(Commands):
                         ["trees", "import", file], ["trees", "merge", file],
                         ["trees", "clear"], ["farm", "status"],
                         ["farm", "check"], ["farm", "flush"], ["mount"],
+                        ["log-level"],
                         ["doctor"]):
                     with self.subTest(args=args, answer=answer):
                         self.one_value(args, path)

@@ -46,6 +46,20 @@ class Usage(Commands):
         # On the mount the daemon is asked, as it may know.
         self.assertEqual(self.run_it("explain", self.mount + "/none")[0], 0)
 
+    def test_log_level(self):
+        """It lasts until a reload, and only what is a level is taken."""
+        before = self.says(0, "", "log-level").strip()
+        other = "debug" if before != "debug" else "warn"
+        self.assertEqual(self.says(0, "", "log-level", other), other + "\n")
+        self.assertEqual(json.loads(self.says(0, "", "log-level", "--json")),
+                         {"level": other})
+        for words in ("loud", "WARN", "0", "info debug"):
+            self.says(1, "error, warn, info or debug", "log-level", words)
+        self.says(2, "", "log-level", "info", "debug")
+        self.assertEqual(self.says(0, "", "log-level"), other + "\n")
+        self.says(0, "", "reload")
+        self.assertEqual(self.says(0, "", "log-level").strip(), before)
+
     def test_trace_stop(self):
         self.says(1, "no trace of yours", "trace", "stop")
         self.says(0, "", "trace", "start", self.ff.dir + "/trace")

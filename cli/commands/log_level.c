@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* forefetch log-level shows which lines the daemon logs, or changes it while
+ * the daemon runs: to look at a fault, a restart would take away what shows it.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "commands/command_list.h"
+#include "ctl/ctl_client.h"
+#include "ctl/ctl_put.h"
+#include "text/json.h"
+
+static int log_level_run(const struct ctl_options *opt)
+{
+	Forefetch__LogLevelRequest request = FOREFETCH__LOG_LEVEL_REQUEST__INIT;
+	Forefetch__Response *res;
+
+	if (opt->arg)
+		request.level = opt->args[0];
+	res = ctl_call(
+	    opt->socket, FOREFETCH__REQUEST__COMMAND_LOG_LEVEL, &request);
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		json_print(res->log_level);
+	else
+		ctl_put(stdout, res->log_level, "{level}\n");
+	ctl_free(res);
+	return EXIT_SUCCESS;
+}
+
+const struct ctl_command log_level_command = {
+    .name = "log-level",
+    .usage = "[--json] [error|warn|info|debug]",
+    .summary = "show or change what the daemon logs",
+    .help = "Shows from which level on lines go to forefetchd's log, after "
+	    "setting it if one is\n"
+	    "given. The next reload or restart brings back log_level of the "
+	    "configuration. Only\n"
+	    "root and the user that forefetchd runs as may do this.\n",
+    .options = "json",
+    .run = log_level_run,
+    .args_max = 1,
+    .actions = "error warn info debug",
+    .completes = "",
+};
