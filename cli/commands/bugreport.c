@@ -21,6 +21,7 @@
 
 #include <event2/event.h>
 
+#include "base/build.h"
 #include "commands/command_list.h"
 #include "config/config.h"
 #include "ctl/ctl_client.h"
@@ -142,6 +143,8 @@ static void put_versions(struct json *j)
 
 	json_open(j, "versions", '{');
 	json_text(j, "forefetch", FF_VERSION);
+	json_text(j, "commit", build_commit());
+	json_text(j, "compiler", build_compiler());
 	json_text(j, "libevent", event_get_version());
 	json_text(j, "protobuf_c", protobuf_c_version());
 	if (uname(&u) == 0) {

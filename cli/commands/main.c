@@ -9,6 +9,7 @@
  * which are other names of this program, and commands with a command line like
  * mount(8)'s. run_own() runs both.
  */
+#include <curses.h>
 #include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
@@ -17,6 +18,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <event2/event.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/build.h"
 #include "config/spelling.h"
 #include "commands/command_list.h"
 #include "commands/complete.h"
@@ -352,6 +357,15 @@ static const char *find_unclean(int argc, char **argv)
 	return NULL;
 }
 
+static void print_version(void)
+{
+	char libraries[128];
+
+	snprintf(libraries, sizeof(libraries), "libevent %s, protobuf-c %s, %s",
+	    event_get_version(), protobuf_c_version(), curses_version());
+	build_print("forefetch", libraries);
+}
+
 int main(int argc, char **argv)
 {
 	const char *unclean;
@@ -386,7 +400,7 @@ int main(int argc, char **argv)
 			return json_error_end(CTL_EXIT_USAGE);
 		given.help |= row->kind == OPTION_HELP;
 		if (row->kind == OPTION_VERSION) {
-			puts("forefetch " FF_VERSION);
+			print_version();
 			return EXIT_SUCCESS;
 		}
 		if (given.n < OPTION_MAX)

@@ -15,6 +15,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <event2/event.h>
+#include <protobuf-c/protobuf-c.h>
+
+#include "base/build.h"
 #include "base/log.h"
 #include "base/statedir.h"
 #include "config/config.h"
@@ -60,6 +64,15 @@ static void print_help(FILE *out)
 	    out);
 }
 
+static void print_version(void)
+{
+	char libraries[128];
+
+	snprintf(libraries, sizeof(libraries), "libevent %s, protobuf-c %s",
+	    event_get_version(), protobuf_c_version());
+	build_print("forefetchd", libraries);
+}
+
 static const struct option longs[] = {
     {"file", required_argument, NULL, 'f'},
     {"run-dir", required_argument, NULL, OPT_RUN_DIR},
@@ -96,7 +109,7 @@ static void parse_options(int argc, char **argv, struct options *o)
 			o->verbose = true;
 			break;
 		case 'V':
-			puts("forefetchd " FF_VERSION);
+			print_version();
 			exit(EXIT_SUCCESS);
 		case 'h':
 			print_help(stdout);
