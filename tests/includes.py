@@ -56,7 +56,8 @@ KNOWN = {
     "proxy/control": {"protocol.h", "control.pb-c.h"},
     "proxy/farm": {"seal.h"},
 }
-CLIENTS = {"hint", "proxy/text", "cli/ctl", "cli/ask", "cli/commands", "cli/mount", "cli/doctor", "cli/top"}
+CLIENTS = {"hint", "proxy/text", "cli/ctl", "cli/ask", "cli/commands", "cli/mount", "cli/doctor", "cli/top",
+           "cli/bench"}
 
 GENERATED = {"nfsproto/nfs3.h", "nfsproto/mount3.h", "nfsproto/nfsacl3.h",
              "control/control.pb-c.h", "web/page_data.h",

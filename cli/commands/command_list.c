@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <string.h>
 
+#include "bench/bench.h"
 #include "doctor/doctor.h"
 #include "top/top.h"
 
@@ -33,6 +34,7 @@ const struct ctl_command *const command_list[] = {
     &doctor_command,
     &probe_command,
     &log_level_command,
+    &bench_command,
     &bugreport_command,
     NULL,
 };

@@ -124,7 +124,7 @@ class Escapes(Commands):
 
     def names(self):
         _, out, _ = self.run_it("help")
-        return set(re.findall(r"^  ([a-z]+) ", out, re.M))
+        return set(re.findall(r"^  ([a-z-]+) ", out, re.M))
 
     def paths(self):
         return [os.path.join(os.fsencode(self.mount), n) for n in NAMES]
@@ -140,7 +140,7 @@ class Escapes(Commands):
                      ("stats",), ("stats", "-v"), ("reload",),
                      ("pause", "--for", "1h"), ("resume",),
                      ("trees", "list"), ("reorder",), ("farm", "status"),
-                     ("pins",)):
+                     ("pins",), ("log-level",)):
             show(*args)
         for path in self.paths():
             for command in ("explain", "warm", "pin", "hint", "unpin"):
@@ -162,7 +162,8 @@ class Escapes(Commands):
             self.raw("probe", path[-40:])
             self.raw("mount", path, path)
             self.raw("umount", path)
-        seen |= {"mount", "umount", "probe", "trace", "help"}
+            self.raw("bench", path, path)
+        seen |= {"mount", "umount", "bench", "probe", "trace", "help"}
         self.raw("mount")
         self.raw("help", NAMES[0])
         self.raw("doctor")
