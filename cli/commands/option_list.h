@@ -40,8 +40,6 @@ extern const size_t option_count;
  * of their letters, each with up to one ':' and the final NUL. */
 enum { OPTION_MAX = 64, OPTION_LETTERS_MAX = 3 * OPTION_MAX + 1 };
 
-/* For getopt_long(3), whose result for the option i is OPTION_FIRST + i, or its
- * letter. */
 enum { OPTION_FIRST = 256 };
 /* Fills in the two arguments of getopt_long(3): the array, whose last element
  * is zero, and the string of letters. Its result for the i-th option is

@@ -43,7 +43,6 @@ enum probe_cause {
 /* The verdict, for a program and in words. */
 struct probe_why {
 	enum probe_cause cause;
-	/* Bytes of the server are in it: print it with ctl_put_bytes(). */
 	/* Without a full stop; empty: it works. Bytes of the server are in it:
 	 * print it with ctl_put_bytes(). */
 	char sentence[1024];

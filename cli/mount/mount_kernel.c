@@ -91,7 +91,6 @@ struct mount_entry *mount_kernel_list(size_t *n)
 	*n = 0;
 	while (table && iter) {
 		more = reallocarray(list, *n + 1, sizeof(*list));
-		/* Nobody takes a part of it for all. */
 		if (!more) {
 			free(list);
 			list = NULL;

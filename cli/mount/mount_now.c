@@ -146,7 +146,6 @@ int mount_reach(struct mount_job *job)
 
 	if (code)
 		return code;
-	/* The kernel and MOUNT may take longer than anybody waits. */
 	sigprocmask(SIG_SETMASK, &job->signals, NULL);
 	mount_step(&job->talk, "server", "%s answers", job->source.host);
 	if (!mount_ask(job->plan.address, job->plan.port, job->source.path,

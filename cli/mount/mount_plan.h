@@ -26,8 +26,7 @@ struct mount_plan_in {
 	const char *run_dir;
 	/* Where files are written: run_dir, or with --save another one, where
 	 * nothing of run_dir is left then. */
-	const char *dir; /* what is written goes there: it, or with --save
-			  * another one, where nothing of run_dir is left */
+	const char *dir;
 	const struct mount_source *source;
 	const struct mount_options *options;
 	/* Whether something listens at the port already. */
