@@ -37,7 +37,10 @@ struct bench {
 	struct bench_stage *stage;
 	struct bench_job job;
 	unsigned step, steps; /* runs so far, and in all */
-	uint64_t rested_us;   /* when the next run through the daemon may be */
+	/* Of the last run through the daemon: it, when the next one may be, and
+	 * how many calls there were before it. */
+	struct bench_run *last;
+	uint64_t rested_us, before;
 };
 
 /* One line on a terminal, which is written anew; NULL takes it away. */
@@ -51,13 +54,44 @@ static void put_progress(struct bench *b, const char *what)
 	fflush(stderr);
 }
 
-/* Waits until the daemon has had its rest, or a signal comes. */
-static void rest(struct bench *b)
+/* Waits until the daemon has had its rest. The calls that it made until then
+ * are the last run's, since it goes on to fetch ahead when the job has ended.
+ * False after a message or a signal. */
+static bool rest(struct bench *b)
 {
-	uint64_t now = clock_read_us();
+	uint64_t now = clock_read_us(), calls;
 
-	if (now < b->rested_us && !bench_job_ended())
-		usleep((useconds_t)(b->rested_us - now));
+	if (now < b->rested_us && !bench_job_sleep(b->rested_us - now))
+		return false;
+	if (!bench_stage_calls(b->stage, BENCH_THROUGH, &calls))
+		return false;
+	if (b->last)
+		b->last->calls = calls - b->before;
+	b->before = calls;
+	return true;
+}
+
+/* Runs the job on a mount that is there. */
+static bool run_there(struct bench *b, enum bench_side side, const char *dir,
+    bool loud, struct bench_run *out)
+{
+	pid_t daemon = bench_stage_daemon(b->stage);
+	uint64_t before, after;
+
+	/* The kernel may count calls of the user's own mount, too. */
+	if (side == BENCH_DIRECT && !bench_stage_calls(b->stage, side, &before))
+		return false;
+	if (!bench_job_run(&b->job, dir, loud, daemon, out))
+		return false;
+	if (side == BENCH_THROUGH) {
+		b->last = out;
+		b->rested_us = clock_read_us() + BENCH_IDLE_S * 1000000;
+		return true;
+	}
+	if (!bench_stage_calls(b->stage, side, &after))
+		return false;
+	out->calls = after - before;
+	return true;
 }
 
 /* Runs the job once on a mount that is made for it. False after a message or a
@@ -66,43 +100,34 @@ static bool run_once(
     struct bench *b, enum bench_side side, bool loud, struct bench_run *out)
 {
 	const char *dir;
-	uint64_t before = 0;
-	bool good;
+	bool good = false;
 
 	put_progress(b, side == BENCH_DIRECT ? "direct" : "through forefetchd");
-	if (side == BENCH_THROUGH)
-		rest(b);
-	/* The daemon begins to fetch ahead with the mount, and that counts. */
-	if (side == BENCH_THROUGH)
-		before = bench_stage_calls(b->stage, side);
-	dir = bench_job_ended() ? NULL : bench_stage_mount(b->stage, side);
-	if (!dir)
+	if (side == BENCH_THROUGH && !rest(b))
 		return false;
-	good = bench_job_run(&b->job, dir, loud, out);
-	if (good)
-		out->calls = bench_stage_calls(b->stage, side);
-	out->calls -= out->calls < before ? out->calls : before;
+	dir = bench_job_ended() ? NULL : bench_stage_mount(b->stage, side);
+	/* The job has the line. */
+	if (loud)
+		put_progress(b, NULL);
+	if (dir)
+		good = run_there(b, side, dir, loud, out);
 	bench_stage_umount(b->stage, side);
-	if (side == BENCH_THROUGH)
-		b->rested_us = clock_read_us() + BENCH_IDLE_S * 1000000;
 	put_progress(b, NULL);
 	return good;
 }
 
-/* Whether the job can be done at all: the first run, which also brings what it
- * needs into the server's memory, and counts for nothing else. Its number of
- * files and bytes is that of all that follow. */
+/* Finds whether the job can be done at all, by a first run, which also brings
+ * what it needs into the server's memory, and counts for nothing else. Its
+ * number of files is that of all that follow. */
 static bool rehearse(struct bench *b)
 {
 	struct bench_run run;
 
 	if (!run_once(b, BENCH_DIRECT, true, &run))
 		return false;
-	if (run.status >= 126 || (!b->job.argv && run.status != 0)) {
-		/* The job has said why, where it could not begin. */
-		if (run.status >= 128)
-			ctl_complain(NULL, "the job was ended by signal %d",
-			    run.status - 128);
+	if (run.signalled) {
+		ctl_complain(
+		    NULL, "the job was ended by signal %d", run.status - 128);
 		return false;
 	}
 	if (!b->job.argv) {
@@ -122,23 +147,30 @@ static bool measure(struct bench *b, struct bench_figures *f)
 		    !run_once(b, BENCH_THROUGH, false, &f->learned[i]))
 			return false;
 	f->round_trip_us = bench_stage_round_trip(b->stage);
-	return true;
+	return rest(b);
 }
 
-/* A job that does not end alike on both sides has not done the same. */
-static void compare_status(const struct bench_figures *f)
+/* A job that does not end alike in all runs has not done the same, and one that
+ * fails in all of them has perhaps not done what was meant. */
+static void tell_status(const struct bench_figures *f)
 {
-	int direct = f->direct[0].status;
-	int other = f->first.status;
+	int first = f->first.status;
+	bool same = true;
 
-	for (unsigned i = 0; i < f->runs && other == direct; i++)
-		other = f->learned[i].status;
-	if (other != direct)
+	for (unsigned i = 0; i < f->runs; i++)
+		same = same && f->direct[i].status == first &&
+		       f->learned[i].status == first;
+	if (!same)
 		ctl_complain(NULL,
-		    "the job ended with status %d on the direct mount, and "
-		    "with %d through forefetchd: the times are not of the same "
+		    "the job did not end with the same status each time (%d on "
+		    "the direct mount, then %d): the times are not of the same "
 		    "work",
-		    direct, other);
+		    f->direct[0].status, first);
+	else if (first != 0)
+		ctl_complain(NULL,
+		    "the job ended with status %d each time; both mounts can "
+		    "only be read",
+		    first);
 }
 
 static int run(struct bench *b, const struct bench_target *target,
@@ -159,14 +191,14 @@ static int run(struct bench *b, const struct bench_target *target,
 	if (b->stage)
 		good = measure(b, f);
 	put_progress(b, NULL);
+	bench_stage_free(b->stage);
 	if (good) {
-		compare_status(f);
+		tell_status(f);
 		if (json)
 			bench_report_json(f);
 		else
 			bench_report_text(f);
 	}
-	bench_stage_free(b->stage);
 	free(f);
 	return good ? EXIT_SUCCESS : EXIT_FAILURE;
 }
@@ -190,6 +222,29 @@ static unsigned parse_runs(const char *text)
 		   : 0;
 }
 
+/* Parses the options. 0, or an exit code after a message; `optind` is at what
+ * follows them. */
+static int parse_options(int argc, char **argv, unsigned *runs, bool *json)
+{
+	int c;
+
+	optind = 1;
+	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
+		if (c == OPT_JSON)
+			*json = true;
+		else if (c == OPT_RUNS)
+			*runs = parse_runs(optarg);
+		else
+			return usage();
+	}
+	if (*runs == 0) {
+		ctl_complain(
+		    NULL, "--runs is a number from 1 to %d", BENCH_RUNS_MAX);
+		return CTL_EXIT_USAGE;
+	}
+	return optind == argc ? usage() : 0;
+}
+
 static int bench_main(int argc, char **argv, const char *socket)
 {
 	struct bench b = {.job = {.files_max = BENCH_FILES_MAX,
@@ -198,36 +253,22 @@ static int bench_main(int argc, char **argv, const char *socket)
 	struct bench_target target;
 	unsigned runs = RUNS;
 	bool json = false;
-	int c;
+	int code = parse_options(argc, argv, &runs, &json);
 
+	if (code)
+		return code;
 	log_set_level(LOG_LEVEL_ERROR);
-	optind = 1;
-	while ((c = getopt_long(argc, argv, "+", longs, NULL)) != -1) {
-		if (c == OPT_JSON)
-			json = true;
-		else if (c == OPT_RUNS)
-			runs = parse_runs(optarg);
-		else
-			return usage();
-		if (runs == 0) {
-			ctl_complain(NULL, "--runs is a number from 1 to %d",
-			    BENCH_RUNS_MAX);
-			return CTL_EXIT_USAGE;
-		}
-	}
-	if (optind == argc)
-		return usage();
 	if (geteuid() != 0) {
 		ctl_complain(NULL,
 		    "bench mounts, which only root may; say sudo forefetch "
 		    "bench, and the job still runs as you");
 		return EXIT_FAILURE;
 	}
-	if (!bench_target_find(argv[optind], socket, &target))
+	if (!bench_target_find(argv[optind], socket, &target) ||
+	    !bench_job_user(&b.job))
 		return EXIT_FAILURE;
 	b.job.argv = argv[optind + 1] ? argv + optind + 1 : NULL;
 	b.job.below = target.below;
-	bench_job_user(&b.job);
 	bench_job_hold_signals();
 	return run(&b, &target, runs, json);
 }
@@ -242,9 +283,10 @@ const struct ctl_command bench_command = {
 	"times and the calls to the server.\nWithout a COMMAND the job is to "
 	"list all directories, and to ask for the attributes\nof each file "
 	"and read it, for up to 20,000 files, 256 MiB and a minute.\n\n"
-	"It changes nothing: it has a daemon of its own, with empty caches, "
-	"and mounts that\nonly it sees and that can only be read; all of it "
-	"ends with it. Root alone may\nmount; the job runs as the user who "
+	"It does not touch the daemon and the mounts of this machine: it has "
+	"a daemon of its\nown, with empty caches, and mounts that only the job "
+	"sees, at the place of DIR's,\nand that can only be read; all of it "
+	"ends with it. Root alone may mount; the job\nruns as the user who "
 	"called sudo(8).\n\n"
 	"  --runs N  runs of each side, whose median counts (3)\n"
 	"  --json    print JSON, one value a line\n",

@@ -26,35 +26,42 @@ struct bench_job {
 	/* The walk ends behind this number of files, and of bytes; each run has
 	 * the number of the first, so that all do the same. */
 	uint64_t files_max, bytes_max;
-	/* Seconds after which a walk ends; 0: never. */
+	/* Seconds after which a walk begins no other file; 0: never. */
 	unsigned limit_s;
 };
 
 /* One run of a job. */
 struct bench_run {
 	uint64_t elapsed_us;
-	/* Calls to the server meanwhile, of all kinds. */
+	/* Calls to the server for it, of all kinds. */
 	uint64_t calls;
 	/* These two are of a walk. */
 	uint64_t files, bytes;
-	/* The exit status of the program; 128 and more: a signal ended it, or
-	 * it could not be started (127). */
+	/* The exit status, or 128 and the number of the signal that ended it.
+	 */
 	int status;
+	bool signalled;
 };
 
-/* Finds the user: whoever called sudo(8), else the user of this process. */
-void bench_job_user(struct bench_job *job);
+/* Finds the user: whoever called sudo(8), else the user of this process. False
+ * after a message. */
+bool bench_job_user(struct bench_job *job);
 
 /* Runs the job once below `root`, with the output of the program thrown away;
- * what it says on stderr is seen if `loud`. Blocks. Fills in all of `out` but
- * `calls`. False after a signal to this process (bench_job_ended()), or after a
- * message. */
+ * what it says on stderr is seen if `loud`. All processes that it leaves behind
+ * are ended. Blocks until then, or until `needed`, another child, ends. Fills
+ * in all of `out` but `calls`. False after a signal to this process
+ * (bench_job_ended()), or after a message. */
 bool bench_job_run(const struct bench_job *job, const char *root, bool loud,
-    struct bench_run *out);
+    pid_t needed, struct bench_run *out);
 
-/* From here on, a signal that would end this process ends the job alone. */
+/* From here on a signal that would end this process ends a wait of this module,
+ * and the job, alone; until they are let through again. */
 void bench_job_hold_signals(void);
+void bench_job_pass_signals(void);
 /* Whether there was one. */
 bool bench_job_ended(void);
+/* Sleeps; false after such a signal. */
+bool bench_job_sleep(uint64_t us);
 
 #endif

@@ -99,7 +99,7 @@ void bench_report_text(struct bench_figures *f)
 	else
 		fputs("\nOne run of each. ", stdout);
 	printf("The kernel had nothing cached before any of them,\nand those "
-	       "of forefetch began %d s after the one before.\n",
+	       "of forefetch began %d s or more after the one before.\n",
 	    BENCH_IDLE_S);
 	if (!f->target->through) {
 		fputs("To have it so: forefetch mount ", stdout);
@@ -158,8 +158,13 @@ void bench_report_json(struct bench_figures *f)
 	} else {
 		json_null(&j, "command");
 	}
-	json_number(&j, "files", f->direct[0].files);
-	json_number(&j, "bytes", f->direct[0].bytes);
+	if (f->job->argv) {
+		json_null(&j, "files");
+		json_null(&j, "bytes");
+	} else {
+		json_number(&j, "files", f->direct[0].files);
+		json_number(&j, "bytes", f->direct[0].bytes);
+	}
 	json_runs(&j, "direct", f->direct, f->runs);
 	json_run(&j, "first", &f->first);
 	json_runs(&j, "learned", f->learned, f->runs);

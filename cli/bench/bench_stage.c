@@ -41,7 +41,8 @@
 struct bench_stage {
 	const struct bench_target *target;
 	char dir[64]; /* where the tmpfs is */
-	char sides[2][96], conf[96], log[96], socket[96];
+	const char *sides[2];
+	char own[2][96], conf[96], log[96], socket[96];
 	char address[64]; /* of the server */
 	unsigned port;    /* of the daemon */
 	pid_t daemon;     /* 0: it does not run */
@@ -54,7 +55,7 @@ struct bench_stage {
 static bool make_namespace(void)
 {
 	if (unshare(CLONE_NEWNS) == 0 &&
-	    mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) == 0)
+	    mount("none", "/", NULL, MS_REC | MS_SLAVE, NULL) == 0)
 		return true;
 	ctl_complain(NULL, "no mount namespace: %s%s", strerror(errno),
 	    errno == EPERM ? "; the container does not allow it, so run this "
@@ -71,16 +72,18 @@ static bool make_places(struct bench_stage *s)
 		*s->dir = '\0';
 		return false;
 	}
-	snprintf(s->sides[BENCH_DIRECT], 96, "%s/direct", s->dir);
-	snprintf(s->sides[BENCH_THROUGH], 96, "%s/through", s->dir);
+	snprintf(s->own[BENCH_DIRECT], 96, "%s/direct", s->dir);
+	snprintf(s->own[BENCH_THROUGH], 96, "%s/through", s->dir);
+	for (size_t i = 0; i < 2; i++)
+		s->sides[i] = *s->target->dir ? s->target->dir : s->own[i];
 	snprintf(s->conf, sizeof(s->conf), "%s/conf", s->dir);
 	snprintf(s->log, sizeof(s->log), "%s/log", s->dir);
 	snprintf(s->socket, sizeof(s->socket), "%s/control.sock", s->dir);
 	/* The job runs as another user, and has to get to the mounts. */
 	if (mount("tmpfs", s->dir, "tmpfs", MS_NOSUID | MS_NODEV, FILES_SIZE) ==
 		0 &&
-	    chmod(s->dir, 0711) == 0 && mkdir(s->sides[0], 0755) == 0 &&
-	    mkdir(s->sides[1], 0755) == 0)
+	    chmod(s->dir, 0711) == 0 && mkdir(s->own[0], 0755) == 0 &&
+	    mkdir(s->own[1], 0755) == 0)
 		return true;
 	ctl_complain(s->dir, "%s", strerror(errno));
 	return false;
@@ -88,19 +91,27 @@ static bool make_places(struct bench_stage *s)
 
 /* ---- the daemon ------------------------------------------------------- */
 
-/* The address of the server, as numbers. */
+/* The address of the server, as numbers: both sides talk to the same one. */
 static bool find_address(struct bench_stage *s)
 {
-	const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
+	struct addrinfo hints = {
+	    .ai_socktype = SOCK_STREAM, .ai_family = AF_INET};
 	const char *host = s->target->source.host;
 	struct addrinfo *list = NULL;
-	int error = getaddrinfo(host, NULL, &hints, &list);
+	int error;
 
-	if (!error)
+	strcpy(s->address, s->target->address);
+	if (*s->address)
+		return true;
+	error = getaddrinfo(host, NULL, &hints, &list);
+	hints.ai_family = AF_UNSPEC;
+	if (error)
+		error = getaddrinfo(host, NULL, &hints, &list);
+	if (!error) {
 		error = getnameinfo(list->ai_addr, list->ai_addrlen, s->address,
 		    sizeof(s->address), NULL, 0, NI_NUMERICHOST);
-	if (list)
 		freeaddrinfo(list);
+	}
 	if (error)
 		ctl_complain(host, "%s", gai_strerror(error));
 	return !error;
@@ -139,7 +150,7 @@ static bool write_conf(struct bench_stage *s)
 	    "control_socket = %s\nlog_level = warn\n"
 	    "[server " NAME "]\naddress = %s\nlisten = 127.0.0.1:%u\n",
 	    s->dir, (unsigned long long)fs.f_blocks * fs.f_frsize / 4 * 3 >> 20,
-	    s->socket, s->target->source.host, s->port);
+	    s->socket, s->address, s->port);
 	if (s->target->nfs_port)
 		fprintf(out, "nfs_port = %u\n", s->target->nfs_port);
 	if (s->target->mount_port)
@@ -153,19 +164,21 @@ static void become_daemon(const struct bench_stage *s)
 	char self[PATH_MAX] = "", *slash;
 	int log = open(s->log, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
 
+	bench_job_pass_signals();
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	/* The terminal's ^C is for this process, which then ends the daemon. */
 	setpgid(0, 0);
 	if (log < 0 || dup2(log, STDERR_FILENO) < 0 ||
 	    dup2(log, STDOUT_FILENO) < 0)
 		_exit(126);
-	unsetenv("JOURNAL_STREAM");
+	/* Of a unit or a container it would find the directories of the daemon
+	 * of this machine. */
+	clearenv();
 	if (readlink("/proc/self/exe", self, sizeof(self) - 16) > 0) {
 		slash = strrchr(self, '/');
 		strcpy(slash ? slash + 1 : self, "forefetchd");
 		execl(self, "forefetchd", "-F", "-f", s->conf, (char *)NULL);
 	}
-	execlp("forefetchd", "forefetchd", "-F", "-f", s->conf, (char *)NULL);
 	execl(FF_SBINDIR "/forefetchd", "forefetchd", "-F", "-f", s->conf,
 	    (char *)NULL);
 	fprintf(stderr, "forefetchd: %s\n", strerror(errno));
@@ -199,7 +212,6 @@ static bool start_daemon(struct bench_stage *s)
 {
 	const struct mount_talk talk = {.prog = "forefetch bench"};
 	struct mount_why why = {.text = ""};
-	sigset_t former;
 	int up;
 
 	s->daemon = fork();
@@ -211,23 +223,19 @@ static bool start_daemon(struct bench_stage *s)
 		return false;
 	}
 	for (unsigned i = 0; i < DAEMON_S * 1000000 / POLL_US &&
-			     access(s->socket, F_OK) < 0 && !bench_job_ended();
-	     i++) {
-		if (daemon_ended(s))
-			break;
-		usleep(POLL_US);
-	}
-	if (bench_job_ended())
-		return false;
+			     access(s->socket, F_OK) < 0 && !daemon_ended(s);
+	     i++)
+		if (!bench_job_sleep(POLL_US))
+			return false;
 	if (s->daemon == 0 || access(s->socket, F_OK) < 0) {
 		show_log(s);
 		ctl_complain(NULL, "forefetchd could not be started");
 		return false;
 	}
-	/* A signal ends the wait, too, and is said to have done so. */
-	mount_daemon_hold_signals(&former);
+	/* The socket is there a moment before the daemon listens at it. */
+	if (!bench_job_sleep(POLL_US))
+		return false;
 	up = mount_daemon_wait(&talk, s->socket, NAME, SERVER_S, &why);
-	sigprocmask(SIG_SETMASK, &former, NULL);
 	if (up > 0)
 		return true;
 	if (up == 0)
@@ -294,9 +302,14 @@ const char *bench_stage_mount(struct bench_stage *stage, enum bench_side side)
 			  : "nfs",
 	    .no_utab = true};
 	struct mount_why why = {.text = "out of memory"};
-	int error;
+	int code = MOUNT_SYSTEM, error;
 
-	if (!options || mount_kernel_mount(&call, &error, &why) != MOUNT_GOOD) {
+	/* A handled signal would not end a mount(2) that waits for long. */
+	bench_job_pass_signals();
+	if (options)
+		code = mount_kernel_mount(&call, &error, &why);
+	bench_job_hold_signals();
+	if (code != MOUNT_GOOD) {
 		ctl_complain(call.source,
 		    "%s: %s; forefetch probe %s says more",
 		    side == BENCH_DIRECT ? "it cannot be mounted"
@@ -328,7 +341,7 @@ void bench_stage_umount(struct bench_stage *stage, enum bench_side side)
 static uint64_t direct_calls(const struct bench_stage *s)
 {
 	FILE *in = fopen(MOUNTSTATS, "re");
-	char *line = NULL, want[128];
+	char *line = NULL, want[4200];
 	unsigned long long n, sum = 0;
 	bool here = false, list = false;
 	size_t size = 0;
@@ -337,6 +350,10 @@ static uint64_t direct_calls(const struct bench_stage *s)
 	    want, sizeof(want), " mounted on %s with ", s->sides[BENCH_DIRECT]);
 	while (in && getline(&line, &size, in) >= 0) {
 		if (strncmp(line, "device ", 7) == 0) {
+			/* A later mount at the same place hides those before
+			 * it, and stands behind them. */
+			if (strstr(line, want))
+				sum = 0;
 			here = strstr(line, want) != NULL;
 			list = false;
 		} else if (here && strstr(line, "per-op statistics")) {
@@ -352,27 +369,36 @@ static uint64_t direct_calls(const struct bench_stage *s)
 	return sum;
 }
 
-static uint64_t daemon_calls(const struct bench_stage *s)
+static bool daemon_calls(const struct bench_stage *s, uint64_t *sum)
 {
 	Forefetch__StatsRequest stats = FOREFETCH__STATS_REQUEST__INIT;
 	Forefetch__Response *res =
 	    ctl_call(s->socket, FOREFETCH__REQUEST__COMMAND_STATS, &stats);
-	uint64_t sum = 0;
 
+	*sum = 0;
 	for (size_t i = 0; res && i < res->stats->n_servers; i++) {
 		const Forefetch__ServerStats *srv = res->stats->servers[i];
 
 		for (size_t k = 0; k < srv->n_calls; k++)
 			if (srv->calls[k]->side == FOREFETCH__SIDE__UPSTREAM)
-				sum += srv->calls[k]->calls;
+				*sum += srv->calls[k]->calls;
 	}
 	ctl_free(res);
-	return sum;
+	return res != NULL;
 }
 
-uint64_t bench_stage_calls(struct bench_stage *stage, enum bench_side side)
+bool bench_stage_calls(
+    struct bench_stage *stage, enum bench_side side, uint64_t *calls)
 {
-	return side == BENCH_DIRECT ? direct_calls(stage) : daemon_calls(stage);
+	if (side == BENCH_THROUGH)
+		return daemon_calls(stage, calls);
+	*calls = direct_calls(stage);
+	return true;
+}
+
+pid_t bench_stage_daemon(const struct bench_stage *stage)
+{
+	return stage->daemon;
 }
 
 uint64_t bench_stage_round_trip(struct bench_stage *stage)
@@ -405,7 +431,9 @@ struct bench_stage *bench_stage_new(const struct bench_target *target)
 	s->target = target;
 	if (find_address(s) && make_namespace() && make_places(s)) {
 		s->port = find_port();
-		if (s->port && write_conf(s) && start_daemon(s))
+		if (!s->port || !write_conf(s))
+			ctl_complain(s->dir, "%s", strerror(errno));
+		else if (start_daemon(s))
 			return s;
 	}
 	bench_stage_free(s);

@@ -2,23 +2,30 @@
 /*
  * The stage of `forefetch bench`: a forefetchd of its own, with empty caches,
  * and two mounts, one of the server and one through that daemon. Both can only
- * be read. Nobody but this process and its children sees them, and all of them
- * end with it, whatever ends it: the mounts are in a mount namespace of its own
- * (unshare(2)), where the files of the daemon are in a tmpfs(5).
+ * be read, and each is where the directory that is measured is mounted, if it
+ * is, so that the job finds it by the paths that its user has. Nobody but this
+ * process and its children sees them: they are in a mount namespace of its own
+ * (unshare(2)), where the files of the daemon are in a tmpfs(5). So all of it
+ * ends with this process, but for an empty directory of /tmp if that is killed.
  */
 #ifndef FOREFETCH_BENCH_STAGE_H
 #define FOREFETCH_BENCH_STAGE_H
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "mount/mount_source.h"
 
 /* The thing that is measured. */
 struct bench_target {
 	struct mount_source source;
+	/* Where it is mounted; "" where it is not. */
+	char dir[4096];
 	/* The directory below the mount; "" is its root. */
 	char below[4096];
+	/* The address of the server that the mount has; "": by its name. */
+	char address[64];
 	/* The version of NFS that the mount beside it has: "3", "4.2". The
 	 * daemon speaks 3 with every server. */
 	char vers[8];
@@ -43,9 +50,13 @@ void bench_stage_free(struct bench_stage *stage);
 const char *bench_stage_mount(struct bench_stage *stage, enum bench_side side);
 void bench_stage_umount(struct bench_stage *stage, enum bench_side side);
 
-/* The number of calls to the server of that side, since it was mounted or, of
- * the daemon, since it began. 0 after a message. */
-uint64_t bench_stage_calls(struct bench_stage *stage, enum bench_side side);
+/* The daemon, which a job through it needs. */
+pid_t bench_stage_daemon(const struct bench_stage *stage);
+
+/* The number of calls to the server of that side so far; those of the direct
+ * one begin anew with each mount. False after a message. */
+bool bench_stage_calls(
+    struct bench_stage *stage, enum bench_side side, uint64_t *calls);
 
 /* The round trip to the server in microseconds; 0: not known. */
 uint64_t bench_stage_round_trip(struct bench_stage *stage);

@@ -7,11 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include <libmount/libmount.h>
 
 #include "ctl/ctl_client.h"
+#include "ctl/ctl_mount.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
 
@@ -37,21 +38,18 @@ static uint16_t port(struct libmnt_fs *fs, const char *name)
 	return (uint16_t)strtoul(text, NULL, 10);
 }
 
-/* The directory below the root of its file system: a mount may show a part of
- * that alone (its root), and the directory is below there. */
+/* Splits the path into the mount point and the directory below it. */
 static void set_below(
     struct libmnt_fs *fs, const char *dir, struct bench_target *out)
 {
-	const char *root = mnt_fs_get_root(fs);
-	size_t target = strlen(mnt_fs_get_target(fs));
-	const char *rest = dir + (target > 1 ? target : 0);
+	const char *target = mnt_fs_get_target(fs);
+	size_t len = strlen(target);
+	const char *rest = dir + (len > 1 ? len : 0);
 
-	while (root && *root == '/')
-		root++;
 	while (*rest == '/')
 		rest++;
-	snprintf(out->below, sizeof(out->below), "%s%s%s", root ? root : "",
-	    root && *root && *rest ? "/" : "", rest);
+	snprintf(out->dir, sizeof(out->dir), "%s", target);
+	snprintf(out->below, sizeof(out->below), "%s", rest);
 }
 
 /* Asks the daemon which server it is at `listen`, its address and port. Paths
@@ -87,7 +85,7 @@ static bool ask_daemon(
 static bool from_mount(struct libmnt_fs *fs, const char *dir,
     const char *socket, struct bench_target *out)
 {
-	char address[64], listen[80];
+	char address[64], listen[80], sec[16], mountproto[16];
 	struct mount_why why;
 
 	if (!mount_source_parse(mnt_fs_get_source(fs), &out->source, &why)) {
@@ -97,15 +95,28 @@ static bool from_mount(struct libmnt_fs *fs, const char *dir,
 	set_below(fs, dir, out);
 	option(fs, "vers", out->vers, sizeof(out->vers));
 	option(fs, "addr", address, sizeof(address));
+	option(fs, "sec", sec, sizeof(sec));
+	option(fs, "mountproto", mountproto, sizeof(mountproto));
+	if (*sec && strcmp(sec, "sys") != 0) {
+		ctl_complain(dir,
+		    "it is mounted with sec=%s, and forefetch has sec=sys "
+		    "alone",
+		    sec);
+		return false;
+	}
 	out->nfs_port = port(fs, "port");
-	out->mount_port = port(fs, "mountport");
+	/* By UDP it has another port than by TCP. */
+	if (strncmp(mountproto, "tcp", 3) == 0)
+		out->mount_port = port(fs, "mountport");
 	/* Where it is version 3 and has a port of this machine, that is the
 	 * daemon's. */
 	out->through =
 	    *out->vers == '3' && out->nfs_port > 0 &&
 	    (strncmp(address, "127.", 4) == 0 || strcmp(address, "::1") == 0);
-	if (!out->through)
+	if (!out->through) {
+		snprintf(out->address, sizeof(out->address), "%s", address);
 		return true;
+	}
 	snprintf(listen, sizeof(listen),
 	    strchr(address, ':') ? "[%s]:%u" : "%s:%u", address, out->nfs_port);
 	return ask_daemon(socket, listen, out);
@@ -137,28 +148,37 @@ static bool find_mount(
 	return good;
 }
 
+/* An absolute path. Root, who may be nobody at the server, may not enter every
+ * directory of a user: then symbolic links stay. To be freed; NULL after a
+ * message. */
+static char *find_path(const char *text)
+{
+	char *path = realpath(text, NULL);
+
+	if (!path && errno == EACCES)
+		path = ctl_path_plain(text);
+	if (!path)
+		ctl_complain(text, "%s", strerror(errno));
+	return path;
+}
+
 bool bench_target_find(
     const char *text, const char *socket, struct bench_target *out)
 {
 	struct mount_why why;
-	struct stat st;
 	char *dir;
 	bool good;
 
 	*out = (struct bench_target){.vers = "3"};
-	if (stat(text, &st) < 0 && strstr(text, ":/")) {
+	if (access(text, F_OK) < 0 && errno == ENOENT && strstr(text, ":/")) {
 		if (mount_source_parse(text, &out->source, &why))
 			return true;
 		ctl_complain(text, "%s", why.text);
 		return false;
 	}
-	dir = realpath(text, NULL);
-	if (!dir || stat(dir, &st) < 0 || !S_ISDIR(st.st_mode)) {
-		ctl_complain(
-		    text, "%s", dir ? strerror(ENOTDIR) : strerror(errno));
-		free(dir);
+	dir = find_path(text);
+	if (!dir)
 		return false;
-	}
 	good = find_mount(dir, socket, out);
 	free(dir);
 	return good;

@@ -29,7 +29,7 @@ status_is() { grep -q '"status":' "$1" && ! grep -o '"status":[0-9]*' "$1" | gre
 nothing_left() {
 	[ "$(cut -d' ' -f1,2,3 /proc/mounts)" = "$before_mounts" ] &&
 		[ "$(pgrep -x forefetchd)" = "$before_daemons" ] &&
-		! pgrep -f 'sleep 98765' && ! ls -d /tmp/forefetch-bench.*
+		! pgrep -f 'sleep 9876' && ! ls -d /tmp/forefetch-bench.*
 }
 
 refused() {	# STATUS TEXT COMMAND...
@@ -74,6 +74,19 @@ check "... on both sides" status_is /tmp/json 0
 check "a job that writes is refused" bench --runs 1 "$LAB_DIRECT/src" \
 	sh -c '! echo x >new && ! rm one/1'
 check "... on both sides" status_is /tmp/json 0
+check "so is one that names the files by their paths" bench --runs 1 "$LAB_DIRECT/src" \
+	sh -c "! echo x >$LAB_DIRECT/src/new && cat $LAB_DIRECT/src/one/1"
+check "... on both sides" status_is /tmp/json 0
+fails() { bench --runs 1 "$LAB_DIRECT/src" sh -c "exit 128" 2>/tmp/said; }
+check "a job that fails each time" fails
+check "... is said to have done so" grep -q "status 128 each time" /tmp/said
+
+# Root is nobody at many servers, and users close their homes.
+chown 4711:4711 "$LAB_EXPORT/closed" "$LAB_EXPORT/closed/file"
+lab_export "$LAB_EXPORT" root_squash
+check "a directory that root may not enter" sudo_as bench --runs 1 "$LAB_DIRECT/closed" cat file
+check "... on both sides" status_is /tmp/json 0
+lab_export "$LAB_EXPORT"
 check "nothing has changed on the server" test ! -e "$tree/new" -a -e "$tree/one/1"
 
 check "no such program" refused 1 "no-such-program" \
@@ -88,11 +101,12 @@ check "not root" refused 1 "only root" setpriv --reuid=4711 --regid=4711 --clear
 
 # The job's process shows that the bench is under way.
 begin() {
-	forefetch bench "$LAB_DIRECT/src" sleep 98765 >/tmp/began 2>&1 &
+	# One of its processes is in a session of its own.
+	forefetch bench "$LAB_DIRECT/src" \
+		sh -c 'setsid sleep 98766 & sleep 98765' >/tmp/began 2>&1 &
 	bench=$!
-	lab_poll 30 pgrep -f 'sleep 98765'
+	lab_poll 30 pgrep -x -f 'sleep 98765' && lab_poll 30 pgrep -x -f 'sleep 98766'
 }
-ended() { ! kill -0 $bench 2>/dev/null; }
 for signal in INT TERM HUP; do
 	check "a bench begins" begin
 	kill -$signal $bench
@@ -100,6 +114,11 @@ for signal in INT TERM HUP; do
 	check "SIG$signal ends it, with status 1" test $? = 1
 	check "... and nothing is left" nothing_left
 done
+check "a bench begins" begin
+pkill -KILL -f 'forefetchd -F -f /tmp/forefetch-bench'
+wait $bench
+check "it ends with its daemon, with status 1" test $? = 1
+check "... and nothing is left" nothing_left
 check "a bench begins" begin
 kill -KILL $bench
 wait $bench
