@@ -11,7 +11,7 @@ extern const struct ctl_command status_command, stats_command, drop_command,
     reorder_command, warm_command, pin_command, pins_command, unpin_command,
     pins_command, hint_command, explain_command, trace_command, trees_command,
     farm_command, reload_command, pause_command, resume_command, mount_command,
-    umount_command, bugreport_command, log_level_command;
+    umount_command, log_level_command;
 
 /* All commands; the last element is NULL. The table is constant and lives as
  * long as the program. */

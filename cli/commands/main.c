@@ -21,7 +21,6 @@
 #include <event2/event.h>
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/build.h"
 #include "config/spelling.h"
 #include "commands/command_list.h"
 #include "commands/complete.h"
@@ -31,6 +30,7 @@
 #include "ctl/ctl_text.h"
 #include "hashing/hash_key.h"
 #include "mount/mount_command.h"
+#include "text/build.h"
 
 /* More than command_list.c has. */
 enum { COMMANDS_MAX = 64 };

@@ -7,7 +7,8 @@
 
 struct json;
 
-extern const struct ctl_command probe_command, doctor_command;
+extern const struct ctl_command probe_command, doctor_command,
+    bugreport_command;
 
 /* Looks at all that the command doctor does, with the daemon at `socket`, for
  * up to half a minute, and writes the array "doctor": "state" and "what" of

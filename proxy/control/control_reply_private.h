@@ -137,7 +137,8 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 typedef void reply_command(
     struct reply *r, const Forefetch__Request *request, void *out);
 reply_command reply_activity, reply_compact, reply_explain, reply_farm,
-    reply_flush, reply_hint, reply_log_level, reply_pause, reply_pin, reply_reload, reply_stats,
-    reply_status, reply_trace, reply_trees, reply_warm;
+    reply_flush, reply_hint, reply_log_level, reply_pause, reply_pin,
+    reply_reload, reply_stats, reply_status, reply_trace, reply_trees,
+    reply_warm;
 
 #endif

@@ -18,7 +18,6 @@
 #include <event2/event.h>
 #include <protobuf-c/protobuf-c.h>
 
-#include "base/build.h"
 #include "base/log.h"
 #include "base/statedir.h"
 #include "config/config.h"
@@ -27,6 +26,7 @@
 #include "daemon/listens.h"
 #include "farm/seal.h"
 #include "hashing/hash_key.h"
+#include "text/build.h"
 
 /* Exit statuses, as in forefetchd(8): a wrong command line or configuration,
  * and a port that somebody else has. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Facts that the build system and the compiler define; no other file has them,
  * so that a new commit has this one compiled again alone. */
-#include "base/build.h"
+#include "text/build.h"
 
 #include <stdio.h>
 
@@ -9,25 +9,14 @@
 #define FF_COMMIT "unknown"
 #endif
 
-#ifdef __clang__
-#define COMPILER "clang " __clang_version__
-#else
-#define COMPILER "gcc " __VERSION__
-#endif
+#define TEXT_OF(number)  #number
+#define VERSION(a, b, c) TEXT_OF(a) "." TEXT_OF(b) "." TEXT_OF(c)
 
-#if defined(__SANITIZE_ADDRESS__)
-#define CHECKS ", AddressSanitizer"
-#elif defined(__SANITIZE_THREAD__)
-#define CHECKS ", ThreadSanitizer"
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define CHECKS ", AddressSanitizer"
-#elif __has_feature(thread_sanitizer)
-#define CHECKS ", ThreadSanitizer"
-#endif
-#endif
-#ifndef CHECKS
-#define CHECKS ""
+#ifdef __clang__
+#define COMPILER                                                               \
+	"clang " VERSION(__clang_major__, __clang_minor__, __clang_patchlevel__)
+#else
+#define COMPILER "gcc " VERSION(__GNUC__, __GNUC_MINOR__, __GNUC_PATCHLEVEL__)
 #endif
 
 const char *build_commit(void)
@@ -37,7 +26,7 @@ const char *build_commit(void)
 
 const char *build_compiler(void)
 {
-	return COMPILER CHECKS;
+	return COMPILER;
 }
 
 void build_print(const char *program, const char *libraries)

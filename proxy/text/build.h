@@ -4,12 +4,11 @@
 #define FOREFETCH_BUILD_H
 
 /* The Git commit that it was built from, 12 digits, with "+" behind them where
- * files had been changed since; "unknown" where it was built from no Git
- * repository. */
+ * files had been changed when CMake last looked; "unknown" where it was built
+ * from no Git repository. */
 const char *build_commit(void);
 
-/* The compiler, and what it was told to check: "gcc 12.2.0", "clang 14.0.6,
- * AddressSanitizer". */
+/* The compiler: "gcc 12.2.0", "clang 14.0.6". */
 const char *build_compiler(void);
 
 /* Prints name and version of the program on stdout, a line for each of the

@@ -21,13 +21,12 @@
 
 #include <event2/event.h>
 
-#include "base/build.h"
-#include "commands/command_list.h"
 #include "config/config.h"
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_outfile.h"
 #include "ctl/ctl_text.h"
 #include "doctor/doctor.h"
+#include "text/build.h"
 #include "text/json.h"
 
 /* ---- texts that are left out ------------------------------------------- */
