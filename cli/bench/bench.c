@@ -36,7 +36,7 @@ static const struct option longs[] = {
 struct bench {
 	struct bench_stage *stage;
 	struct bench_job job;
-	unsigned step, steps; /* runs so far, and in all */
+	unsigned step, steps; /* the number of this run, and of all */
 	/* Of the last run through the daemon: it, when the next one may be, and
 	 * how many calls there were before it. */
 	struct bench_run *last;

@@ -37,7 +37,7 @@ static struct shared {
 	uint64_t files, bytes;
 	uint64_t files_max, bytes_max, end_us;
 	int status;  /* as of waitpid(2) */
-	bool unable; /* it could not begin, and has said why */
+	bool unable; /* the job could not begin, and has said why */
 } * shared;
 static char *walk_buffer;
 static volatile sig_atomic_t ended;

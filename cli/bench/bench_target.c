@@ -15,26 +15,15 @@
 #include "ctl/ctl_mount.h"
 #include "ctl/ctl_status.h"
 #include "ctl/ctl_text.h"
+#include "mount/mount_kernel.h"
 
 #define MOUNTS "/proc/self/mountinfo"
-
-/* The value of `name=` among a mount's options; "" where it is not there. */
-static void option(
-    struct libmnt_fs *fs, const char *name, char *out, size_t size)
-{
-	char *value = NULL;
-	size_t len = 0;
-
-	*out = '\0';
-	if (mnt_fs_get_option(fs, name, &value, &len) == 0 && value)
-		snprintf(out, size, "%.*s", (int)len, value);
-}
 
 static uint16_t port(struct libmnt_fs *fs, const char *name)
 {
 	char text[16];
 
-	option(fs, name, text, sizeof(text));
+	mount_fs_option(fs, name, text, sizeof(text));
 	return (uint16_t)strtoul(text, NULL, 10);
 }
 
@@ -93,10 +82,10 @@ static bool from_mount(struct libmnt_fs *fs, const char *dir,
 		return false;
 	}
 	set_below(fs, dir, out);
-	option(fs, "vers", out->vers, sizeof(out->vers));
-	option(fs, "addr", address, sizeof(address));
-	option(fs, "sec", sec, sizeof(sec));
-	option(fs, "mountproto", mountproto, sizeof(mountproto));
+	mount_fs_option(fs, "vers", out->vers, sizeof(out->vers));
+	mount_fs_option(fs, "addr", address, sizeof(address));
+	mount_fs_option(fs, "sec", sec, sizeof(sec));
+	mount_fs_option(fs, "mountproto", mountproto, sizeof(mountproto));
 	if (*sec && strcmp(sec, "sys") != 0) {
 		ctl_complain(dir,
 		    "it is mounted with sec=%s, and forefetch has sec=sys "

@@ -21,8 +21,7 @@
 
 /* ---- what is mounted -------------------------------------------------- */
 
-/* The value of `name=` among a mount's options; "" where it is not there. */
-static void option(
+void mount_fs_option(
     struct libmnt_fs *fs, const char *name, char *out, size_t size)
 {
 	char *value = NULL;
@@ -66,9 +65,9 @@ static bool fill(struct libmnt_fs *fs, struct mount_entry *out)
 	    strlen(source) >= sizeof(out->source) ||
 	    strlen(dir) >= sizeof(out->dir))
 		return false;
-	option(fs, "vers", vers, sizeof(vers));
-	option(fs, "addr", out->address, sizeof(out->address));
-	option(fs, "port", port, sizeof(port));
+	mount_fs_option(fs, "vers", vers, sizeof(vers));
+	mount_fs_option(fs, "addr", out->address, sizeof(out->address));
+	mount_fs_option(fs, "port", port, sizeof(port));
 	out->port = (unsigned)strtoul(port, NULL, 10);
 	snprintf(out->listen, sizeof(out->listen),
 	    strchr(out->address, ':') ? "[%s]:%s" : "%s:%s", out->address,

@@ -28,6 +28,12 @@ struct mount_entry {
 	char fsid[40];
 };
 
+struct libmnt_fs;
+/* Copies the value of `name=` among the options of a mount of libmount; ""
+ * where it is not there. */
+void mount_fs_option(
+    struct libmnt_fs *fs, const char *name, char *out, size_t size);
+
 /* All mounts of NFSv3, `*n` of them, to be freed by free(3); those that hide
  * others come later. NULL where the list cannot be read, or memory is short. */
 struct mount_entry *mount_kernel_list(size_t *n);
