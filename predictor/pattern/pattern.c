@@ -2,10 +2,11 @@
 /*
  * The differences of the last reads, and the period that they keep.
  *
- *	read -> was it predicted?  yes: advance in the pattern
- *	                           no:  give the pattern up; look for another,
- *	                                in the file's last order, then by period
- *	     -> tell: predict from here up to the depth
+ *	read     -> was it predicted?  yes: advance in the pattern
+ *	                               no:  give the pattern up; look for
+ *	                                    another, in the file's last order,
+ *	                                    then by period
+ *	answered -> tell: predict from here up to the depth
  *
  * The depth begins at 2, or at 4 for a long period, and doubles with each hit.
  * bench/patterns measures what the bounds below are worth.
@@ -38,15 +39,17 @@ struct pattern {
 	uint64_t used; /* 0: free */
 	uint64_t offsets[HISTORY];
 	uint32_t counts[HISTORY];
-	uint32_t n;        /* reads, ever */
-	uint32_t period;   /* 0: none */
-	uint32_t ahead;    /* reads predicted beyond the last one */
-	uint32_t depth;    /* how many there are to be */
-	uint32_t run;      /* differences that kept the period */
+	uint32_t came_us[HISTORY]; /* the low bits of the time */
+	uint32_t n;                /* reads, ever */
+	uint32_t period;           /* 0: none */
+	uint32_t ahead;            /* reads predicted beyond the last one */
+	uint32_t depth;            /* how many there are to be */
+	uint32_t run;              /* differences that kept the period */
 	uint32_t hits;     /* reads that it predicted, since it was found */
 	uint32_t proven;   /* the same, of all patterns of this reader */
 	uint32_t doubt;    /* patterns that were wrong, and few hits since */
 	uint32_t lockstep; /* reads in a row that waited for a reply */
+	bool waits;        /* the last one waits for its reply */
 	uint64_t done_us;  /* when the last reply went out */
 	uint64_t think_us; /* from a reply to the next read, on average */
 	/* The order of the last run, where in it the last read was, and how
@@ -139,11 +142,17 @@ static uint32_t kept(const struct pattern *p)
 	return p->n < HISTORY ? p->n : HISTORY;
 }
 
-/* Appends a read to the ring. */
-static void push(struct pattern *p, uint64_t offset, uint32_t count)
+static struct pattern_piece piece_of(const struct pattern_read *r)
 {
-	p->offsets[p->n % HISTORY] = offset;
-	p->counts[p->n % HISTORY] = count;
+	return (struct pattern_piece){r->offset_bytes, r->count_bytes};
+}
+
+/* Appends a read to the ring. */
+static void push(struct pattern *p, struct pattern_piece x, uint64_t now_us)
+{
+	p->offsets[p->n % HISTORY] = x.offset_bytes;
+	p->counts[p->n % HISTORY] = x.count_bytes;
+	p->came_us[p->n % HISTORY] = (uint32_t)now_us;
 	p->n++;
 	/* Only the place in the ring matters, and it stays the same. */
 	if (p->n == UINT32_MAX)
@@ -276,9 +285,8 @@ static void advance(struct pattern *p, const struct pattern_read *r, uint32_t k,
 		if (i <= p->ahead)
 			drop(news, x);
 		if (i == k)
-			push(p, r->offset_bytes, r->count_bytes);
-		else
-			push(p, x.offset_bytes, x.count_bytes);
+			x = piece_of(r);
+		push(p, x, r->now_us);
 		if (p->ordered)
 			p->at++;
 	}
@@ -417,22 +425,60 @@ static void tell(
  * gives the newest an eighth, as RFC 6298 does for round trips. */
 static void pace(struct pattern *p, const struct pattern_read *r)
 {
-	uint64_t think = r->now_us > p->done_us ? r->now_us - p->done_us : 0;
-	uint64_t done_us = r->now_us + r->latency_us;
+	bool alone = !p->waits && r->now_us >= p->done_us;
+	uint64_t think = alone ? r->now_us - p->done_us : 0;
 
 	if (p->n > 0) {
-		p->lockstep = r->now_us >= p->done_us ? p->lockstep + 1 : 0;
+		p->lockstep = alone ? p->lockstep + 1 : 0;
 		p->think_us = p->think_us - p->think_us / 8 + think / 8;
 	}
-	if (done_us > p->done_us)
-		p->done_us = done_us;
+	p->waits = r->begins;
+}
+
+/* Whether the read was told when it came. */
+static bool began(struct pattern *p, const struct pattern_read *r)
+{
+	for (uint32_t i = 0; i < kept(p); i++) {
+		uint32_t at = (p->n - 1 - i) % HISTORY;
+
+		if (p->came_us[at] != (uint32_t)r->now_us ||
+		    p->offsets[at] != r->offset_bytes)
+			continue;
+		p->waits &= i > 0;
+		return true;
+	}
+	return false;
+}
+
+/* Takes the read into its reader's pattern; false where that says nothing. */
+static bool follow(struct patterns *ps, struct pattern *p,
+    const struct pattern_read *r, struct pattern_news *news)
+{
+	uint32_t k;
+
+	if (p->n > 0 && last(p, 0).offset_bytes == r->offset_bytes)
+		return false;
+	pace(p, r);
+	k = foreseen(p, r);
+	if (k > 0) {
+		advance(p, r, k, news);
+	} else if (is_active(p) && was_just(p, r)) {
+		return false;
+	} else {
+		give_up(p, news);
+		push(p, piece_of(r), r->now_us);
+		order_load(ps, p, r);
+		if (!order_begin(p, r))
+			period_find(p);
+	}
+	return true;
 }
 
 void patterns_read(struct patterns *ps, const struct pattern_read *r,
     struct pattern_news *news)
 {
 	struct pattern *p;
-	uint32_t k;
+	bool goes_on;
 
 	news->ndrop = news->nwant = 0;
 	news->hit = news->broken = false;
@@ -440,21 +486,12 @@ void patterns_read(struct patterns *ps, const struct pattern_read *r,
 	    r->offset_bytes >= r->size_bytes)
 		return;
 	p = pattern_find(ps, r);
-	if (p->n > 0 && last(p, 0).offset_bytes == r->offset_bytes)
-		return;
 	p->used = ++ps->clock;
-	pace(p, r);
-	k = foreseen(p, r);
-	if (k > 0) {
-		advance(p, r, k, news);
-	} else if (is_active(p) && was_just(p, r)) {
+	goes_on = (r->latency_us > 0 && began(p, r)) || follow(ps, p, r, news);
+	if (r->begins)
 		return;
-	} else {
-		give_up(p, news);
-		push(p, r->offset_bytes, r->count_bytes);
-		order_load(ps, p, r);
-		if (!order_begin(p, r))
-			period_find(p);
-	}
-	tell(p, r, news);
+	if (r->now_us + r->latency_us > p->done_us)
+		p->done_us = r->now_us + r->latency_us;
+	if (goes_on)
+		tell(p, r, news);
 }

@@ -23,6 +23,10 @@
  * Memory is allocated at the start and for orders only. A read costs constant
  * time: the bounds of pattern.c are those of its loops. Times are microseconds,
  * and come as arguments.
+ *
+ * The steps are those from read to read as they came. Replies change places
+ * where several reads are under way: every other block of a file that is read
+ * through looks like a stride then.
  */
 #ifndef FOREFETCH_PATTERN_H
 #define FOREFETCH_PATTERN_H
@@ -50,8 +54,11 @@ struct pattern_read {
 	uint64_t offset_bytes;
 	uint64_t size_bytes; /* of the file; no prediction goes beyond it */
 	uint32_t count_bytes;
-	uint32_t run;        /* predictor_run(); a new one has a new order */
-	uint64_t now_us;     /* when it came */
+	uint32_t run;    /* predictor_run(); a new one has a new order */
+	uint64_t now_us; /* when it came */
+	/* It has come and waits for its reply; it is told once more then. Where
+	 * there was no time for the first, the second says it all. */
+	bool begins;
 	uint64_t latency_us; /* until its reply; 0: at once */
 	/* Bytes that may be under way, and how long one read takes: predictions
 	 * reach as far ahead as these bytes, but no further than the reader
@@ -85,7 +92,8 @@ typedef size_t (*pattern_order)(
 struct patterns *patterns_new(pattern_order order, void *ctx);
 void patterns_free(struct patterns *ps);
 
-/* A read came: `news` says what to fetch and what not to fetch any more. */
+/* A read came, or was answered: `news` says what to fetch, which is nothing for
+ * one that begins, and what not to fetch any more. */
 void patterns_read(struct patterns *ps, const struct pattern_read *r,
     struct pattern_news *news);
 

@@ -39,7 +39,7 @@ static uint64_t pipe_bytes(const struct sources *all)
 		   : budget_window_bytes(all->g->budget);
 }
 
-static void passed(struct source *s, struct passed *p)
+static void hear(struct source *s, const struct passed *p, bool begins)
 {
 	struct sources *all = s->all;
 	struct patterns *patterns = ((struct pattern_source *)s)->patterns;
@@ -51,6 +51,7 @@ static void passed(struct source *s, struct passed *p)
 	    .size_bytes = o->size_bytes,
 	    .count_bytes = o->count_bytes,
 	    .now_us = o->now_ns / 1000,
+	    .begins = begins,
 	    .latency_us = o->latency_ns / 1000,
 	    .pipe_bytes = pipe_bytes(all),
 	    .fetch_us = linkest_srtt_us(all->g->link) +
@@ -80,6 +81,19 @@ static void passed(struct source *s, struct passed *p)
 
 		(void)want_add_range(all->queue, p->cred, &w, p->now_us);
 	}
+}
+
+static void passed(struct source *s, struct passed *p)
+{
+	hear(s, p, false);
+}
+
+/* Nothing is wanted before the reply: only then it is known whether somebody
+ * has said what comes. */
+static void begins(struct source *s, const struct passed *p)
+{
+	if (p->missed && p->obs.kind == PREDICTOR_READ)
+		hear(s, p, true);
 }
 
 /* In which order the file was read in a run before this one. */
@@ -113,4 +127,5 @@ static void close_pattern(struct source *s)
 const struct source_ops source_pattern = {.open = open_pattern,
     .close = close_pattern,
     .passed = passed,
+    .begins = begins,
     .of_reads = true};

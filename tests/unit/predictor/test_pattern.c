@@ -49,23 +49,9 @@ static void teardown(struct world *w)
 	patterns_free(w->ps);
 }
 
-static void read_bytes(struct world *w, uint64_t offset, uint32_t count)
+static void tell(struct world *w, const struct pattern_read *r)
 {
-	uint64_t block = offset / BLOCK;
-	bool there = block < MOST && w->told[block];
-	struct pattern_read r = {.object = 7,
-	    .reader = w->reader,
-	    .offset_bytes = offset,
-	    .size_bytes = w->size_bytes,
-	    .count_bytes = count,
-	    .run = w->run,
-	    .now_us = w->now_us,
-	    .latency_us = there ? 0 : 10000,
-	    .pipe_bytes = w->pipe_bytes,
-	    .fetch_us = 10000};
-
-	patterns_read(w->ps, &r, &w->news);
-	w->now_us += w->overlaps ? 100 : r.latency_us + 100;
+	patterns_read(w->ps, r, &w->news);
 	w->hits += w->news.hit;
 	w->broken += w->news.broken;
 	for (size_t i = 0; i < w->news.ndrop; i++)
@@ -77,6 +63,31 @@ static void read_bytes(struct world *w, uint64_t offset, uint32_t count)
 		w->told[w->news.want[i].offset_bytes / BLOCK] = true;
 	}
 	w->wanted += (unsigned)w->news.nwant;
+}
+
+static struct pattern_read a_read(
+    const struct world *w, uint64_t offset, uint32_t count)
+{
+	uint64_t block = offset / BLOCK;
+
+	return (struct pattern_read){.object = 7,
+	    .reader = w->reader,
+	    .offset_bytes = offset,
+	    .size_bytes = w->size_bytes,
+	    .count_bytes = count,
+	    .run = w->run,
+	    .now_us = w->now_us,
+	    .latency_us = block < MOST && w->told[block] ? 0 : 10000,
+	    .pipe_bytes = w->pipe_bytes,
+	    .fetch_us = 10000};
+}
+
+static void read_bytes(struct world *w, uint64_t offset, uint32_t count)
+{
+	struct pattern_read r = a_read(w, offset, count);
+
+	tell(w, &r);
+	w->now_us += w->overlaps ? 100 : r.latency_us + 100;
 }
 
 static void read_block(struct world *w, uint64_t block)
@@ -182,6 +193,56 @@ TEST(test_forward_overlapping, struct world *w)
 	w->overlaps = true;
 	line(w, 0, 1, 200);
 	assert_int_equal(w->wanted, 0);
+}
+
+/* `n` reads are under way at once; they come in the file's order, and those of
+ * every other one are answered first. */
+static void at_once(struct world *w, uint64_t from, uint64_t stride, unsigned n)
+{
+	struct pattern_read r[MOST];
+
+	for (unsigned i = 0; i < n; i++, w->now_us += 100) {
+		r[i] = a_read(w, (from + i * stride) * BLOCK, BLOCK);
+		r[i].begins = r[i].latency_us > 0;
+		tell(w, &r[i]);
+	}
+	w->now_us += 10000;
+	for (unsigned odd = 0; odd < 2; odd++)
+		for (unsigned i = odd; i < n; i += 2) {
+			if (!r[i].begins)
+				continue;
+			r[i].begins = false;
+			tell(w, &r[i]);
+		}
+}
+
+/* Replies that change places make no stride of what is read through. */
+TEST(test_forward_jumbled, struct world *w)
+{
+	for (unsigned i = 0; i < 10; i++)
+		at_once(w, 40 * i, 1, 40);
+	assert_int_equal(w->wanted, 0);
+}
+
+/* Nor do they hide one. */
+TEST(test_stride_jumbled, struct world *w)
+{
+	for (unsigned i = 0; i < 10; i++)
+		at_once(w, 80 * i, 16, 5);
+	assert_int_equal(w->broken, 0);
+	assert_true(w->hits > 30);
+}
+
+/* A read fails, and nothing is heard of its reply: the others count. */
+TEST(test_unanswered, struct world *w)
+{
+	struct pattern_read r = a_read(w, 2000 * BLOCK, BLOCK);
+
+	r.begins = true;
+	tell(w, &r);
+	assert_int_equal(w->wanted, 0);
+	line(w, 1000, -1, 20);
+	assert_int_equal(w->hits, 16);
 }
 
 /* A client does not read ahead itself: each of its reads waits for the reply
