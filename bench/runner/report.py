@@ -150,9 +150,15 @@ def section_seeds(records, rows):
                 "those beside Lei and Duchamp's without any of the data."
     return "The seeds' figures beside ours", [
         ("text", text),
-        ("table", ["from", "what", "theirs", "ours", ""],
-         [[r["seed"], r["what"], r["theirs"], r["ours"], seedrows.verdict(r)]
-          for r in table])]
+        ("text", "A figure is met where ours is at least theirs, or where at "
+                 "least %.0f%% of what could be masked was. What could be "
+                 "masked is the time above the limit: the floor (the same job "
+                 "without a link), the bytes at the link's rate, or an "
+                 "oracle that knows what comes." % (
+                     100 * seedrows.NEARLY_ALL)),
+        ("table", ["from", "what", "theirs", "ours", "masked", ""],
+         [[r["seed"], r["what"], r["theirs"], r["ours"],
+           percent_of(r["masked"]), seedrows.verdict(r)] for r in table])]
 
 
 def job_table(rows):

@@ -223,6 +223,21 @@ class Seeds(unittest.TestCase):
         self.assertIn("backward-1: 1.03 ×", figures.worse([record], [])[0])
         self.assertIsNone(found["backward 2"]["met"])
 
+    def test_met_where_the_limit_allows_no_more(self):
+        for ours, masked, met in ((8.1, .95, True), (8.3, .85, False)):
+            record = record_of("patterns", "patterns", kind="other", result={
+                "cases": {"backward-1": {"void": False, "least_s": 8.0,
+                                         "direct_s": [10.0, 1],
+                                         "ours_s": [ours, 1]}}})
+            found = next(r for r in seedrows.aasfp([record])
+                         if r["what"] == "backward 1")
+            self.assertAlmostEqual(found["masked"], masked)
+            self.assertEqual(found["met"], met)
+        # Without a limit, or with one above what the direct mount takes.
+        self.assertIsNone(seedrows.share(10.0, 9.0, None))
+        self.assertIsNone(seedrows.share(10.0, 9.0, 11.0))
+        self.assertIsNone(seedrows.least([0.9, None]))
+
     def test_forms_of_other_scripts(self):
         hints = {"cases": [{"case": "blocks", "plain": [9.0, 1], "void": 0,
                             "hints": [3.0, 1], "oracle": [2.0, 1]},
