@@ -4,9 +4,11 @@
 # The part of bench/patterns/run that runs in the lab's guest.
 # It prints, for report.py:
 #
-#   run CASE direct|train|ours NUMBER CHECKSUM READS BYTES MICROSECONDS
+#   run CASE direct|train|ours NUMBER CHECKSUM READS BYTES MICROSECONDS RECEIVED
 #   stats CASE NUMBER JSON
 #   done
+#
+# RECEIVED is what came over the link meanwhile, in bytes with all headers.
 set -u
 io=$LAB_BUILD/../bench/patternio
 
@@ -46,9 +48,11 @@ daemon_new() {
 	lab_proxy_start || give_up "forefetchd does not start"
 }
 
+received() { cat "/sys/class/net/lab$(lab_index)/statistics/rx_bytes"; }
+
 # one_run CASE ARM NUMBER
 one_run() {
-	local args out where=proxy gone=all
+	local args out rx where=proxy gone=all
 	lab_poll 20 unmounted || give_up "$LAB_WORK stays mounted"
 	if [ "$2" = direct ]; then
 		where=direct
@@ -60,8 +64,9 @@ one_run() {
 	lab_drop_caches
 	read -ra args <<<"$(program "$1")"
 	args[-1]=$LAB_WORK/${args[-1]}
+	rx=$(received)
 	out=$("$io" "${args[@]}") || give_up "$1 failed"
-	echo "run $1 $2 $3 $out"
+	echo "run $1 $2 $3 $out $(($(received) - rx))"
 	[ "$2" != ours ] || echo "stats $1 $3 $(forefetch stats --json)"
 }
 
