@@ -6,8 +6,6 @@
 #include "top/top.h"
 
 #include <errno.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,10 +14,9 @@
 
 #include "ctl/ctl_client.h"
 #include "ctl/ctl_text.h"
-#include "top/top_feed.h"
 #include "top/top_json.h"
+#include "top/top_live.h"
 #include "top/top_page.h"
-#include "top/top_screen.h"
 #include "top/top_view.h"
 
 #define INTERVAL_S 1.0
@@ -32,35 +29,7 @@ enum {
 	PLAIN_ROWS = 500,
 	/* The greatest number of blocks that --number takes. */
 	COUNT_MAX = 1000000000,
-	CLOCK_BYTES = 16,
 };
-
-/* The time of day in `buf`; "" where the system cannot say. */
-static void clock_text(char buf[CLOCK_BYTES])
-{
-	time_t now = time(NULL);
-	struct tm tm;
-
-	buf[0] = '\0';
-	if (localtime_r(&now, &tm))
-		(void)strftime(buf, CLOCK_BYTES, "%H:%M:%S", &tm);
-}
-
-/* A page of the model, to be freed; NULL without memory, after which the next
- * one may succeed. */
-static struct top_page *draw(
-    const struct top_model *m, struct top_look *look, int columns, int rows)
-{
-	struct top_page *p = top_page_new(columns, rows);
-	char clock[CLOCK_BYTES];
-
-	clock_text(clock);
-	look->clock = clock;
-	if (p)
-		top_view_draw(p, m, look);
-	look->clock = NULL;
-	return p;
-}
 
 /* Prints a message on stderr; an exit code. */
 static int complain(const char *what)
@@ -75,176 +44,6 @@ static int complain_of(const char *why)
 	fprintf(
 	    stderr, "forefetch: forefetchd: %s; see forefetch status\n", why);
 	return EXIT_FAILURE;
-}
-
-/* ---- live ------------------------------------------------------------- */
-
-/* A signal that ends the program has come. */
-static volatile sig_atomic_t ended;
-
-static void on_signal(int sig)
-{
-	(void)sig;
-	ended = 1;
-}
-
-/* The live display. */
-struct live {
-	struct top_feed *feed;
-	struct top_model model;
-	struct top_look look;
-	/* The last sample that came while the display was paused; NULL:
-	 * none. */
-	struct top_sample *held;
-};
-
-/* Draws a page as large as the terminal is now, which may change at any
- * time. */
-static void show(struct live *l)
-{
-	struct top_page *p;
-	int columns, rows;
-
-	top_screen_size(&columns, &rows);
-	p = draw(&l->model, &l->look, columns, rows);
-	if (p)
-		top_screen_show(p);
-	top_page_free(p);
-}
-
-/* The server that is shown next: all (-1), the first, …, the last, all. */
-static int turn(const struct live *l, int by)
-{
-	int n = (int)l->model.nservers, at = l->look.server + by;
-
-	return at < -1 ? n - 1 : at >= n ? -1 : at;
-}
-
-/* Does as a key says. False: the program is to end. */
-static bool press(struct live *l, enum top_key key)
-{
-	switch (key) {
-	case TOP_KEY_QUIT:
-		return false;
-	case TOP_KEY_SORT:
-		l->look.sort = (l->look.sort + 1) % TOP_SORTS;
-		break;
-	case TOP_KEY_PAUSE:
-		l->look.paused = !l->look.paused;
-		break;
-	case TOP_KEY_NEXT:
-		l->look.server = turn(l, 1);
-		break;
-	case TOP_KEY_FORMER:
-		l->look.server = turn(l, -1);
-		break;
-	case TOP_KEY_HELP:
-		l->look.help = !l->look.help;
-		break;
-	case TOP_KEY_WIDE:
-		l->look.wide = !l->look.wide;
-		break;
-	default:
-		break;
-	}
-	return true;
-}
-
-/* Takes the newest sample. While the display is paused it only waits, and is
- * shown when the pause ends. */
-static void take(struct live *l)
-{
-	struct top_sample *s = top_feed_take(l->feed);
-
-	if (s && l->look.paused) {
-		top_sample_free(l->held);
-		l->held = s;
-	} else if (s) {
-		top_sample_free(l->held);
-		l->held = NULL;
-		top_model_update(&l->model, s);
-	}
-	if (!l->look.paused && l->held) {
-		top_model_update(&l->model, l->held);
-		l->held = NULL;
-	}
-}
-
-/* Takes all keys that were pressed. False: the program is to end. */
-static bool read_keys(struct live *l)
-{
-	enum top_key key;
-
-	while ((key = top_screen_key()) != TOP_KEY_NONE)
-		if (!press(l, key))
-			return false;
-	return true;
-}
-
-/* Draws after each sample and each key. If the daemon is away before anything
- * was shown, no server can be chosen any more. */
-static void run_screen(struct live *l)
-{
-	struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN},
-	    {.fd = top_feed_fd(l->feed), .events = POLLIN}};
-
-	do {
-		show(l);
-		if (poll(fds, 2, -1) < 0 && errno != EINTR)
-			return;
-		/* The terminal is gone. */
-		if (fds[0].revents & (POLLHUP | POLLERR | POLLNVAL))
-			return;
-		if (fds[1].revents & POLLIN)
-			take(l);
-		if (l->model.away && !l->model.sample && l->look.server >= 0)
-			l->look.server = -1;
-	} while (!ended && !l->model.fatal && read_keys(l));
-}
-
-/* The terminal has to be put in order before the program ends; SIGHUP comes
- * when it is closed. */
-static void catch_ends(void)
-{
-	const struct sigaction sa = {.sa_handler = on_signal};
-
-	(void)sigaction(SIGINT, &sa, NULL);
-	(void)sigaction(SIGTERM, &sa, NULL);
-	(void)sigaction(SIGHUP, &sa, NULL);
-}
-
-/* Runs the display until a key or a signal ends it, or the daemon turns out to
- * be of another release. Takes `first`, the first sample. Returns an exit
- * code. */
-static int run_live(
-    const struct ctl_options *opt, struct top_sample *first, double interval_s)
-{
-	struct live l = {
-	    .look = {.server = -1, .keys = true, .interval_s = interval_s}};
-	int code = EXIT_SUCCESS;
-
-	top_model_update(&l.model, first);
-	l.feed = top_feed_new(opt->socket, opt->server, interval_s, TOP_PAST);
-	if (!l.feed) {
-		top_model_clear(&l.model);
-		return complain(strerror(errno));
-	}
-	catch_ends();
-	if (!top_screen_open()) {
-		top_feed_free(l.feed);
-		top_model_clear(&l.model);
-		return complain(
-		    "this terminal cannot show it (TERM is unknown); use "
-		    "forefetch top --once, or pipe it through cat");
-	}
-	run_screen(&l);
-	top_screen_close();
-	if (l.model.fatal)
-		code = complain_of(l.model.why);
-	top_feed_free(l.feed);
-	top_sample_free(l.held);
-	top_model_clear(&l.model);
-	return code;
 }
 
 /* ---- in blocks -------------------------------------------------------- */
@@ -302,7 +101,7 @@ static bool print_block(const struct ctl_options *opt,
 	if (opt->json) {
 		top_json_print(stdout, m);
 	} else {
-		p = draw(m, &look, plain_columns(), PLAIN_ROWS);
+		p = top_view_page(m, &look, plain_columns(), PLAIN_ROWS);
 		if (p)
 			print_page(p, first);
 		top_page_free(p);
@@ -400,6 +199,7 @@ static int top_run(const struct ctl_options *opt)
 	struct top_model model = {0};
 	struct top_asker *asker;
 	struct top_sample *first;
+	char why[TOP_LIVE_WHY];
 	int code = EXIT_FAILURE;
 
 	if (count < 0)
@@ -409,7 +209,9 @@ static int top_run(const struct ctl_options *opt)
 		top_asker_past(asker, TOP_PAST);
 	first = first_sample(opt, asker);
 	if (first && is_live(opt, count)) {
-		code = run_live(opt, first, interval_s);
+		code = top_live_run(opt, first, interval_s, why)
+			   ? EXIT_SUCCESS
+			   : complain(why);
 	} else if (first) {
 		top_model_update(&model, first);
 		code = run_blocks(opt, asker, &model, interval_s, count);
@@ -430,7 +232,9 @@ const struct ctl_command top_command = {
 	    "for the server, what is fetched ahead, and how the last "
 	    "predictions turned out. You see your own calls; root sees those "
 	    "of all users. Keys: q quits, h explains, s sorts, p pauses the "
-	    "display, the arrows choose a server, w makes room for long names. "
+	    "display, the arrows choose a server, w makes room for long names; "
+	    "Tab shows one section alone, where the arrows choose a row and "
+	    "Enter shows all of it; / leaves only rows with a text. "
 	    "If the output is not a terminal, it prints blocks of text.\n",
     .options = "interval once number server json",
     .run = top_run,

@@ -103,39 +103,54 @@ void top_screen_show(const struct top_page *p)
 }
 
 /* Keys that mean nothing only redraw the page. */
-enum top_key top_screen_key(void)
+static const struct {
+	int code;
+	enum top_key key;
+} keys[] = {
+    {ERR, TOP_KEY_NONE},
+    {KEY_RESIZE, TOP_KEY_RESIZED},
+    {'q', TOP_KEY_QUIT},
+    {'Q', TOP_KEY_QUIT},
+    {3, TOP_KEY_QUIT}, /* ^C, where the terminal sends no signal */
+    {'s', TOP_KEY_SORT},
+    {'p', TOP_KEY_PAUSE},
+    {' ', TOP_KEY_PAUSE},
+    {KEY_RIGHT, TOP_KEY_RIGHT},
+    {KEY_LEFT, TOP_KEY_LEFT},
+    {KEY_DOWN, TOP_KEY_DOWN},
+    {'j', TOP_KEY_DOWN},
+    {KEY_UP, TOP_KEY_UP},
+    {'k', TOP_KEY_UP},
+    {KEY_NPAGE, TOP_KEY_PAGE_DOWN},
+    {KEY_PPAGE, TOP_KEY_PAGE_UP},
+    {KEY_HOME, TOP_KEY_HOME},
+    {KEY_END, TOP_KEY_END},
+    {'\t', TOP_KEY_SECTION},
+    {KEY_BTAB, TOP_KEY_FORMER_SECTION},
+    {'/', TOP_KEY_FILTER},
+    {'\r', TOP_KEY_ENTER},
+    {'\n', TOP_KEY_ENTER},
+    {KEY_ENTER, TOP_KEY_ENTER},
+    {27, TOP_KEY_ESCAPE},
+    {8, TOP_KEY_ERASE},
+    {127, TOP_KEY_ERASE},
+    {KEY_BACKSPACE, TOP_KEY_ERASE},
+    {'h', TOP_KEY_HELP},
+    {'?', TOP_KEY_HELP},
+    {'w', TOP_KEY_WIDE},
+};
+
+enum top_key top_screen_key(char *byte)
 {
-	switch (getch()) {
-	case ERR:
-		return TOP_KEY_NONE;
-	case KEY_RESIZE:
-		return TOP_KEY_RESIZED;
-	case 'q':
-	case 'Q':
-	case 3: /* ^C, where the terminal sends no signal */
-		return TOP_KEY_QUIT;
-	case 's':
-		return TOP_KEY_SORT;
-	case 'p':
-	case ' ':
-		return TOP_KEY_PAUSE;
-	case KEY_RIGHT:
-	case KEY_DOWN:
-	case '\t':
-		return TOP_KEY_NEXT;
-	case KEY_LEFT:
-	case KEY_UP:
-	case KEY_BTAB:
-		return TOP_KEY_FORMER;
-	case 'h':
-	case '?':
-		return TOP_KEY_HELP;
-	case 'w':
-		return TOP_KEY_WIDE;
-	case 12: /* ^L */
+	int code = getch();
+
+	*byte = (code >= 32 && code < 127) || (code >= 128 && code < 256)
+		    ? (char)code
+		    : '\0';
+	if (code == 12) /* ^L */
 		clearok(curscr, TRUE);
-		return TOP_KEY_REDRAW;
-	default:
-		return TOP_KEY_REDRAW;
-	}
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		if (keys[i].code == code)
+			return keys[i].key;
+	return TOP_KEY_REDRAW;
 }

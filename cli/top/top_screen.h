@@ -16,8 +16,20 @@ enum top_key {
 	TOP_KEY_QUIT,
 	TOP_KEY_SORT,
 	TOP_KEY_PAUSE,
-	TOP_KEY_NEXT,
-	TOP_KEY_FORMER,
+	TOP_KEY_RIGHT,
+	TOP_KEY_LEFT,
+	TOP_KEY_DOWN,
+	TOP_KEY_UP,
+	TOP_KEY_PAGE_DOWN,
+	TOP_KEY_PAGE_UP,
+	TOP_KEY_HOME,
+	TOP_KEY_END,
+	TOP_KEY_SECTION,
+	TOP_KEY_FORMER_SECTION,
+	TOP_KEY_FILTER,
+	TOP_KEY_ENTER,
+	TOP_KEY_ESCAPE,
+	TOP_KEY_ERASE,
 	TOP_KEY_HELP,
 	TOP_KEY_WIDE,
 	TOP_KEY_REDRAW,
@@ -34,8 +46,8 @@ void top_screen_size(int *columns, int *rows);
 /* Shows a page, as much of it as there is room for. The page stays the
  * caller's. */
 void top_screen_show(const struct top_page *p);
-/* The next key that was pressed, without waiting; TOP_KEY_NONE: there is
- * none. */
-enum top_key top_screen_key(void);
+/* The next key that was pressed, without waiting; TOP_KEY_NONE: there is none.
+ * `*byte` is what it types, a byte of UTF-8 perhaps; 0: nothing. */
+enum top_key top_screen_key(char *byte);
 
 #endif

@@ -13,7 +13,7 @@
 #include "top/top_text.h"
 
 enum {
-	/* No page shows as many rows. */
+	/* Others are left out: nobody goes through so many. */
 	ROWS_MAX = 512,
 	/* So many blanks stand between two columns. */
 	GAP = 2,
@@ -50,13 +50,18 @@ struct top_table *top_table_new(const struct top_column *columns)
 	return t;
 }
 
+static void row_free(const struct top_table *t, struct table_row *row)
+{
+	for (size_t i = 0; i < t->ncolumns; i++)
+		free(row->cells[i]);
+}
+
 void top_table_free(struct top_table *t)
 {
 	if (!t)
 		return;
 	for (size_t i = 0; i < t->nrows; i++)
-		for (size_t k = 0; k < t->ncolumns; k++)
-			free(t->rows[i].cells[k]);
+		row_free(t, &t->rows[i]);
 	free(t);
 }
 
@@ -109,6 +114,29 @@ void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len)
 {
 	if (t)
 		put(t, ctl_text_clean(s, len));
+}
+
+static bool row_has(
+    const struct top_table *t, const struct table_row *row, const char *text)
+{
+	for (size_t i = 0; i < t->ncolumns; i++)
+		if (row->cells[i] && strcasestr(row->cells[i], text))
+			return true;
+	return false;
+}
+
+void top_table_filter(struct top_table *t, const char *text)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; t && i < t->nrows; i++) {
+		if (row_has(t, &t->rows[i], text))
+			t->rows[n++] = t->rows[i];
+		else
+			row_free(t, &t->rows[i]);
+	}
+	if (t)
+		t->nrows = n;
 }
 
 /* ---- widths ----------------------------------------------------------- */
@@ -240,7 +268,7 @@ static void draw_cell(struct top_page *p, int row, int column, int width,
 /* Draws a row, or with NULL the heads. */
 static void draw_row(const struct top_table *t, const struct table_plan *plan,
     struct top_page *p, const struct top_area *area, int at,
-    const struct table_row *row)
+    const struct table_row *row, enum top_style style)
 {
 	int column = area->column, end = area->column + area->columns;
 
@@ -256,23 +284,102 @@ static void draw_row(const struct top_table *t, const struct table_plan *plan,
 			text = tail_of(text, width);
 		if (text)
 			draw_cell(p, area->row + at, column, width,
-			    t->columns[i].right, row ? row->style : TOP_HEAD,
-			    text);
+			    t->columns[i].right, style, text);
 		column += width + GAP;
 	}
+}
+
+int top_table_draw_at(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, bool wide, size_t row)
+{
+	struct table_plan plan;
+	size_t first = 0;
+	int at = 0;
+
+	if (!t || area->rows < 2 || area->columns < 1)
+		return 0;
+	if (row < t->nrows && row + 2 > (size_t)area->rows)
+		first = row + 2 - (size_t)area->rows;
+	fit(&plan, t, area->columns, wide);
+	draw_row(t, &plan, p, area, at++, NULL, TOP_HEAD);
+	for (size_t i = first; i < t->nrows && at < area->rows; i++)
+		draw_row(t, &plan, p, area, at++, &t->rows[i],
+		    i == row ? TOP_HEAD : t->rows[i].style);
+	return at;
 }
 
 int top_table_draw(const struct top_table *t, struct top_page *p,
     const struct top_area *area, bool wide)
 {
-	struct table_plan plan;
+	return top_table_draw_at(t, p, area, wide, SIZE_MAX);
+}
+
+/* ---- one row ------------------------------------------------------------ */
+
+/* The bytes of a text that fit into `columns`; one character at least. */
+static size_t fitting(const char *text, int columns)
+{
+	size_t len = 0, n;
+	int one;
+
+	while ((n = top_text_next(text + len, &one)) > 0 &&
+	       (columns >= one || len == 0)) {
+		columns -= one;
+		len += n;
+	}
+	return len;
+}
+
+/* Draws a text over as many rows as it needs; returns how many that are. */
+static int draw_whole(
+    struct top_page *p, const struct top_area *area, const char *text)
+{
 	int at = 0;
 
-	if (!t || area->rows < 2 || area->columns < 1)
-		return 0;
-	fit(&plan, t, area->columns, wide);
-	draw_row(t, &plan, p, area, at++, NULL);
-	for (size_t i = 0; i < t->nrows && at < area->rows; i++)
-		draw_row(t, &plan, p, area, at++, &t->rows[i]);
+	do {
+		size_t n = fitting(text, area->columns);
+		char *part = strndup(text, n);
+
+		if (part)
+			(void)top_page_put(p, area->row + at, area->column,
+			    area->columns, TOP_PLAIN, part);
+		free(part);
+		text += n;
+		at++;
+	} while (*text && at < area->rows);
 	return at;
+}
+
+void top_table_draw_row(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, size_t row)
+{
+	struct top_area left = *area;
+	int heads = 0;
+
+	if (!t || row >= t->nrows)
+		return;
+	for (size_t i = 0; i < t->ncolumns; i++) {
+		int columns = top_text_columns(t->columns[i].head) + GAP;
+
+		heads = columns > heads ? columns : heads;
+	}
+	for (size_t i = 0; i < t->ncolumns && left.rows > 0; i++) {
+		const char *text = t->rows[row].cells[i];
+		struct top_area of = left;
+		int took, below;
+
+		(void)top_page_put(p, left.row, left.column, left.columns,
+		    TOP_DIM, t->columns[i].head);
+		/* Where there is no room beside the head, below it. */
+		below = of.columns <= heads;
+		of.row += below;
+		of.rows -= below;
+		of.column += below ? 0 : heads;
+		of.columns -= below ? 0 : heads;
+		took = below;
+		if (of.rows > 0)
+			took += draw_whole(p, &of, text ? text : "");
+		left.row += took;
+		left.rows -= took;
+	}
 }

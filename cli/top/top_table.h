@@ -57,5 +57,17 @@ void top_table_bytes(struct top_table *t, const uint8_t *s, size_t len);
  * out, for the sake of the one with the rest. */
 int top_table_draw(const struct top_table *t, struct top_page *p,
     const struct top_area *area, bool wide);
+/* The same with a cursor on a row, and with the rows around that where there is
+ * no room for all. */
+int top_table_draw_at(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, bool wide, size_t row);
+/* Draws all cells of a row, hidden ones too: each beside its head and whole, on
+ * as many rows of the page as it needs. */
+void top_table_draw_row(const struct top_table *t, struct top_page *p,
+    const struct top_area *area, size_t row);
+
+/* Keeps the rows that have the text in one of their cells, whatever the case of
+ * ASCII letters; all for "". */
+void top_table_filter(struct top_table *t, const char *text);
 
 #endif

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The page: a line about the daemon, the servers, then the sections, one under
- * the other or, on a wide page, in two columns; at the bottom the keys. Every
- * function here takes rows off an area from above and returns or notes how
- * many, so that none has to know the whole. */
+ * the other or, on a wide page, in two columns, or one alone; at the bottom the
+ * keys. Every function here takes rows off an area from above and returns or
+ * notes how many, so that none has to know the whole. */
 #include "top/top_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "ctl/ctl_text.h"
 #include "text/json.h"
@@ -97,23 +98,40 @@ static void draw_first(
 	(void)top_page_put(p, 0, columns - clock, clock, TOP_DIM, look->clock);
 }
 
-/* The keys, and what they are set to. */
+/* The text that is being typed, or the keys and what they are set to. */
 static void draw_keys(
     struct top_page *p, const struct top_model *m, const struct top_look *look)
 {
 	static const char *const sorts[TOP_SORTS] = {
 	    "name", "calls", "link", "waits"};
 	char text[256], *name = NULL;
+	char *filter =
+	    ctl_text_clean((const uint8_t *)look->filter, strlen(look->filter));
+	bool has = filter && *filter;
 
 	if (look->server >= 0)
 		name =
 		    ctl_text_clean(m->servers[look->server].status->name.data,
 			m->servers[look->server].status->name.len);
-	snprintf(text, sizeof(text),
-	    "q quit  h help  p pause  w %s  s sort: %s  %s server: %s",
-	    look->wide ? "all columns" : "widen", sorts[look->sort],
-	    ctl_utf8() ? "←→" : "arrows", name ? name : "all");
+	if (look->typing)
+		snprintf(text, sizeof(text), "Rows with: %s_  Enter, or Esc",
+		    filter ? filter : "");
+	else if (look->shown != TOP_ALL)
+		snprintf(text, sizeof(text),
+		    "/ rows%s%s  q quit  h help  Tab section  %s row  "
+		    "Enter %s  p pause",
+		    has ? " with: " : "", has ? filter : "",
+		    ctl_utf8() ? "↑↓" : "arrows",
+		    look->details ? "list" : "details");
+	else
+		snprintf(text, sizeof(text),
+		    "/ rows%s%s  q quit  h help  Tab section  p pause  w %s  "
+		    "s sort: %s  %s server: %s",
+		    has ? " with: " : "", has ? filter : "",
+		    look->wide ? "all columns" : "widen", sorts[look->sort],
+		    ctl_utf8() ? "←→" : "arrows", name ? name : "all");
 	free(name);
+	free(filter);
 	(void)top_page_put(
 	    p, top_page_rows(p) - 1, 0, top_page_columns(p), TOP_DIM, text);
 }
@@ -135,7 +153,7 @@ static int wanted(const struct top_section *s)
  * is a title each, then heads and a row each, then the rest in turns.
  */
 static void share_rows(
-    struct top_section *const *list, int n, int rows, int given[TOP_SECTIONS])
+    struct top_section *const *list, int n, int rows, int given[TOP_SHOWN])
 {
 	bool high = rows >= n * STEADY_ROWS;
 
@@ -172,9 +190,9 @@ static void share_rows(
 	}
 }
 
-/* A title, a remark behind it, and the table below, in the rows of the area. */
-static void draw_section(struct top_page *p, const struct top_section *s,
-    const struct top_area *area, bool wide)
+/* Draws a title and a remark behind it; returns the area below. */
+static struct top_area draw_title(struct top_page *p,
+    const struct top_section *s, const struct top_area *area)
 {
 	struct top_area below = *area;
 	int at = top_page_put(
@@ -184,14 +202,43 @@ static void draw_section(struct top_page *p, const struct top_section *s,
 	    area->columns - at - 2, TOP_DIM, s->remark);
 	below.row++;
 	below.rows--;
+	return below;
+}
+
+/* A title, and the table below, in the rows of the area. */
+static void draw_section(struct top_page *p, const struct top_section *s,
+    const struct top_area *area, bool wide)
+{
+	struct top_area below = draw_title(p, s, area);
+
 	if (top_table_rows(s->table) > 0)
 		(void)top_table_draw(s->table, p, &below, wide);
+}
+
+/* The same with a cursor, or one row of it whole. */
+static void draw_alone(struct top_page *p, const struct top_section *s,
+    const struct top_area *area, struct top_look *look)
+{
+	struct top_area below = draw_title(p, s, area);
+	size_t n = top_table_rows(s->table);
+
+	look->rows = n;
+	if (look->row >= n)
+		look->row = n > 0 ? n - 1 : 0;
+	if (n == 0)
+		(void)top_page_put(p, below.row, below.column, below.columns,
+		    TOP_DIM, *look->filter ? "no row has the text" : "nothing");
+	else if (look->details)
+		top_table_draw_row(s->table, p, &below, look->row);
+	else
+		(void)top_table_draw_at(
+		    s->table, p, &below, look->wide, look->row);
 }
 
 /* Rows of each section in a block of text: as many as it has, if these are not
  * too many. There is no page whose end they could meet. */
 static void take_wanted(
-    struct top_section *const *list, int n, int given[TOP_SECTIONS])
+    struct top_section *const *list, int n, int given[TOP_SHOWN])
 {
 	for (int i = 0; i < n; i++)
 		given[i] = (wanted(list[i]) < BLOCK_ROWS ? wanted(list[i])
@@ -203,7 +250,7 @@ static void take_wanted(
 static void draw_column(struct top_page *p, struct top_section *const *list,
     int n, struct top_area area, const struct top_look *look)
 {
-	int given[TOP_SECTIONS];
+	int given[TOP_SHOWN];
 	bool gap;
 
 	if (look->block)
@@ -223,9 +270,9 @@ static void draw_column(struct top_page *p, struct top_section *const *list,
 /* Who waits and their calls stand together, and so do predictions and what
  * became of them. */
 static void draw_sections(struct top_page *p, const struct top_model *m,
-    const struct top_look *look, struct top_area area)
+    struct top_look *look, struct top_area area)
 {
-	struct top_section all[TOP_SECTIONS];
+	struct top_section all[TOP_SHOWN];
 	struct top_section *list[] = {&all[TOP_WAITERS], &all[TOP_CALLS],
 	    &all[TOP_AHEAD], &all[TOP_OUTCOMES]};
 	struct top_area left = area;
@@ -233,8 +280,11 @@ static void draw_sections(struct top_page *p, const struct top_model *m,
 	if (area.rows < 1)
 		return;
 	top_sections_make(all, m, look);
-	if (area.columns < TWO_COLUMNS || look->wide || look->block) {
-		draw_column(p, list, TOP_SECTIONS, area, look);
+	if (look->shown != TOP_ALL) {
+		draw_alone(p, &all[look->shown], &area, look);
+	} else if (area.columns < TWO_COLUMNS || look->wide || look->block) {
+		draw_column(
+		    p, list, sizeof(list) / sizeof(list[0]), area, look);
 	} else {
 		left.columns = (area.columns - BETWEEN) / 2;
 		draw_column(p, list, 2, left, look);
@@ -371,6 +421,8 @@ static void draw_help(struct top_page *p, struct top_area area)
 	static const char *const lines[] = {
 	    "q  quit            p  pause the display     h  this help",
 	    "s  sort servers    w  room for long names   arrows  one server",
+	    "Tab  one section, then the next; up and down choose a row there",
+	    "Enter  all of that row    /  rows with a text    Esc  back",
 	    "",
 	    "HITS       calls that the caches answered",
 	    "SAVED s/s  seconds of waiting saved, each second",
@@ -395,7 +447,7 @@ static void draw_help(struct top_page *p, struct top_area area)
 }
 
 void top_view_draw(
-    struct top_page *p, const struct top_model *m, const struct top_look *asked)
+    struct top_page *p, const struct top_model *m, struct top_look *asked)
 {
 	struct top_look look = *asked;
 	struct top_area area = {.row = 1,
@@ -405,7 +457,7 @@ void top_view_draw(
 	if (look.server >= (int)m->nservers)
 		look.server = -1;
 	draw_first(p, m, &look);
-	if (look.keys && top_page_rows(p) >= KEYS_ROWS) {
+	if (look.keys && (top_page_rows(p) >= KEYS_ROWS || look.typing)) {
 		draw_keys(p, m, &look);
 		area.rows--;
 	}
@@ -425,4 +477,23 @@ void top_view_draw(
 	if (area.rows > 6)
 		take_rows(&area, 1);
 	draw_sections(p, m, &look, area);
+	asked->row = look.row;
+	asked->rows = look.rows;
+}
+
+struct top_page *top_view_page(
+    const struct top_model *m, struct top_look *look, int columns, int rows)
+{
+	struct top_page *p = top_page_new(columns, rows);
+	time_t now = time(NULL);
+	char clock[16] = "";
+	struct tm tm;
+
+	if (localtime_r(&now, &tm))
+		(void)strftime(clock, sizeof(clock), "%H:%M:%S", &tm);
+	look->clock = clock;
+	if (p)
+		top_view_draw(p, m, look);
+	look->clock = NULL;
+	return p;
 }

@@ -18,6 +18,18 @@ enum top_sort {
 	TOP_SORTS
 };
 
+/* The sections below the servers. */
+enum top_shown {
+	TOP_ALL, /* of them, one below the other */
+	TOP_WAITERS,
+	TOP_CALLS,
+	TOP_AHEAD,
+	TOP_OUTCOMES,
+	TOP_SHOWN
+};
+
+enum { TOP_FILTER_BYTES = 64 };
+
 /* How somebody looks at the model: set by keys, or by how the program was
  * started. */
 struct top_look {
@@ -25,6 +37,16 @@ struct top_look {
 	/* The number of the one server that all but the first table is about;
 	 * -1: they are about all. */
 	int server;
+	/* The one section that is shown, or all. One alone has a cursor, which
+	 * is on `row`; with `details` it shows that row only, and whole. */
+	enum top_shown shown;
+	size_t row;
+	size_t rows; /* how many there were when it was drawn last */
+	bool details;
+	/* Rows of sections that do not have this text are left out; "": none
+	 * is. It is being typed while `typing`. */
+	char filter[TOP_FILTER_BYTES];
+	bool typing;
 	/* Only columns that matter, for long names. */
 	bool wide;
 	/* The display is; the daemon is asked all the same. */
@@ -42,8 +64,13 @@ struct top_look {
 	const char *clock;
 };
 
-/* Draws the model on an empty page. Nothing is kept of either. */
+/* Draws the model on an empty page. Nothing is kept of either. It sets
+ * `look->rows`, and `look->row` to the last row where it is behind that. */
 void top_view_draw(
-    struct top_page *p, const struct top_model *m, const struct top_look *look);
+    struct top_page *p, const struct top_model *m, struct top_look *look);
+/* Draws it on a page of this size, with the time of day; to be freed, NULL
+ * without memory, after which the next one may succeed. */
+struct top_page *top_view_page(
+    const struct top_model *m, struct top_look *look, int columns, int rows);
 
 #endif

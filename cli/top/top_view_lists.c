@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* The sections of the page: who waits and why, calls that wait, what is fetched
  * ahead, and the last predictions. Each collects the rows of the servers that
- * are looked at, sorts them, and makes a table of the first. */
+ * are looked at, sorts them, and makes a table of them. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,15 +16,18 @@
 #define WAITS_SPAN_US 10e6  /* of JobWaits */
 #define WAITS_MIN_US  50000 /* in that: less is not worth a row */
 
+/* Rows of one list that the daemon tells of a server, at most. */
+enum { TOLD_MAX = 64 };
+
 /* A row of some server: a message of its activity. */
 struct list_item {
 	const struct top_server *srv;
 	const void *row;
 };
 
-/* The rows of all servers, before they are sorted and cut. */
+/* The rows of all servers, before they are sorted. */
 struct list {
-	struct list_item items[TOP_SERVERS_MAX * TOP_LIST_MAX];
+	struct list_item items[TOP_SERVERS_MAX * TOLD_MAX];
 	size_t n;
 };
 
@@ -187,7 +190,7 @@ static void make_waiters(struct top_section *s, struct list *l,
 	}
 	qsort(l->items, l->n, sizeof(l->items[0]), by_wait);
 	s->table = table_of(waiter_columns, in);
-	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+	for (size_t i = 0; i < l->n; i++)
 		put_waiter(s->table, &l->items[i]);
 	s->steady = true;
 	snprintf(s->title, sizeof(s->title), "Who waits");
@@ -264,7 +267,7 @@ static void make_calls(struct top_section *s, struct list *l,
 	}
 	qsort(l->items, l->n, sizeof(l->items[0]), by_age);
 	s->table = table_of(call_columns, in);
-	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+	for (size_t i = 0; i < l->n; i++)
 		put_call(s->table, &l->items[i]);
 	snprintf(s->title, sizeof(s->title), "Calls that wait");
 	put_count(s, l->n, others, "none");
@@ -322,7 +325,7 @@ static void make_ahead(struct top_section *s, struct list *l,
 		others += a ? a->ahead_omitted : 0;
 	}
 	s->table = table_of(ahead_columns, in);
-	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+	for (size_t i = 0; i < l->n; i++)
 		put_ahead(s->table, &l->items[i]);
 	snprintf(s->title, sizeof(s->title), "Fetched ahead");
 	put_count(s, l->n, others, "nothing now");
@@ -405,7 +408,7 @@ static void make_outcomes(struct top_section *s, struct list *l,
 	}
 	qsort(l->items, l->n, sizeof(l->items[0]), by_newest);
 	s->table = table_of(outcome_columns, in);
-	for (size_t i = 0; i < l->n && i < TOP_LIST_MAX; i++)
+	for (size_t i = 0; i < l->n; i++)
 		put_outcome(s->table, &l->items[i]);
 	snprintf(s->title, sizeof(s->title), "Last predictions");
 	snprintf(s->remark, sizeof(s->remark),
@@ -415,10 +418,10 @@ static void make_outcomes(struct top_section *s, struct list *l,
 
 /* ---- all -------------------------------------------------------------- */
 
-void top_sections_make(struct top_section sections[TOP_SECTIONS],
+void top_sections_make(struct top_section sections[TOP_SHOWN],
     const struct top_model *m, const struct top_look *look)
 {
-	static void (*const makers[TOP_SECTIONS])(struct top_section * s,
+	static void (*const makers[TOP_SHOWN])(struct top_section * s,
 	    struct list * l, const struct top_model *m, struct top_range in) = {
 	    [TOP_WAITERS] = make_waiters,
 	    [TOP_CALLS] = make_calls,
@@ -428,16 +431,17 @@ void top_sections_make(struct top_section sections[TOP_SECTIONS],
 	struct top_range in = top_look_range(m, look);
 	struct list *l = malloc(sizeof(*l));
 
-	memset(sections, 0, TOP_SECTIONS * sizeof(sections[0]));
-	for (int i = 0; l && i < TOP_SECTIONS; i++) {
+	memset(sections, 0, TOP_SHOWN * sizeof(sections[0]));
+	for (int i = TOP_WAITERS; l && i < TOP_SHOWN; i++) {
 		l->n = 0;
 		makers[i](&sections[i], l, m, in);
+		top_table_filter(sections[i].table, look->filter);
 	}
 	free(l);
 }
 
-void top_sections_free(struct top_section sections[TOP_SECTIONS])
+void top_sections_free(struct top_section sections[TOP_SHOWN])
 {
-	for (int i = 0; i < TOP_SECTIONS; i++)
+	for (int i = TOP_WAITERS; i < TOP_SHOWN; i++)
 		top_table_free(sections[i].table);
 }

@@ -6,9 +6,6 @@
 #include "top/top_table.h"
 #include "top/top_view.h"
 
-/* Rows that one list has at most, of all servers together. */
-enum { TOP_LIST_MAX = 64 };
-
 /* The servers that lists are about: those from `first` to before `end`. */
 struct top_range {
 	size_t first, end;
@@ -40,12 +37,11 @@ struct top_section {
 	bool steady;
 };
 
-enum { TOP_WAITERS, TOP_CALLS, TOP_AHEAD, TOP_OUTCOMES, TOP_SECTIONS };
-
-/* Makes all sections of a page; to be freed by top_sections_free(). */
-void top_sections_make(struct top_section sections[TOP_SECTIONS],
+/* Makes all sections of a page, with the rows that the filter leaves; to be
+ * freed by top_sections_free(). There is none for TOP_ALL. */
+void top_sections_make(struct top_section sections[TOP_SHOWN],
     const struct top_model *m, const struct top_look *look);
-void top_sections_free(struct top_section sections[TOP_SECTIONS]);
+void top_sections_free(struct top_section sections[TOP_SHOWN]);
 
 /* The name of a user, clean; of static memory, until it is called again. */
 const char *top_user_name(uint32_t uid);

@@ -405,6 +405,21 @@ class Live(Top):
         # The terminal is as it was.
         self.assertIn(b"\x1b[?1049l", self.seen)
 
+    def test_section(self):
+        self.hold(b"one-long-name")
+        self.shown(b"Who waits")
+        self.press(b"\t\t")
+        self.shown(b"details")
+        self.press(b"\x1bOB\x1bOA\x1b[6~\x1b[5~\r")
+        self.shown(b"PAUSED")
+        # Letters are text while a filter is typed, and Esc ends that.
+        self.press(b"\r/qzz\x7f")
+        self.shown(b"no row has the text")
+        self.press(b"\x1b")
+        self.shown(b"one-long-name")
+        self.press(b"q")
+        self.assertEqual(self.ended(), 0)
+
     def test_sizes(self):
         self.hold(b"n" * 255)
         self.shown(b"Who waits")

@@ -101,22 +101,32 @@ static void fill(struct top_model *m, const struct saying *what)
 	top_model_update(m, sample_make(&first));
 }
 
+static void draw_one(const struct top_model *m, size_t size, unsigned k)
+{
+	struct top_look look = {.server = k & 1 ? 0 : -1,
+	    .block = k == 10,
+	    .wide = k & 2,
+	    .keys = k & 4,
+	    .help = (k & 8) && k < 16,
+	    .paused = k == 5,
+	    .shown = k < 16 ? TOP_ALL : (enum top_shown)(k % TOP_SHOWN),
+	    .row = k,
+	    .details = k % 3 == 0,
+	    .typing = k % 5 == 0};
+	struct top_page *p;
+
+	if (k >= 24)
+		strcpy(look.filter, "\xc3\x1b[2J\xe2\x80\xae");
+	p = drawn(m, look, sizes[size].columns, sizes[size].rows);
+	judge(p);
+	top_page_free(p);
+}
+
 static void draw_all(const struct top_model *m)
 {
 	for (size_t i = 0; i < LENGTH(sizes); i++)
-		for (int k = 0; k < 16; k++) {
-			struct top_look look = {.server = k & 1 ? 0 : -1,
-			    .block = k == 10,
-			    .wide = k & 2,
-			    .keys = k & 4,
-			    .help = k & 8,
-			    .paused = k == 5};
-			struct top_page *p =
-			    drawn(m, look, sizes[i].columns, sizes[i].rows);
-
-			judge(p);
-			top_page_free(p);
-		}
+		for (unsigned k = 0; k < 32; k++)
+			draw_one(m, i, k);
 }
 
 TEST(test_any_size_and_name)
@@ -180,6 +190,76 @@ TEST(test_ordinary)
 	assert_true(has(p, "nas0"));
 	assert_true(has(p, "1000"));
 	assert_true(has(p, "WAITS s/s"));
+}
+
+/* One section alone has a cursor, and the rows around it. */
+TEST(test_section_alone)
+{
+	struct saying what = {
+	    .servers = 1, .rows = 64, .uptime_ms = 1, .count = 1000};
+	struct top_look look = {.server = -1,
+	    .keys = true,
+	    .shown = TOP_OUTCOMES,
+	    .clock = "12:34:56"};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
+	struct top_page *p = top_page_new(80, 24);
+
+	fill(&m, &what);
+	look.row = 1000;
+	top_view_draw(p, &m, &look);
+	assert_int_equal(look.row, 63);
+	assert_true(has(p, "Last predictions"));
+	assert_false(has(p, "Who waits"));
+	judge(p);
+	top_page_free(p);
+	/* The first row is out of sight now. */
+	p = page(&m, look, 80, 24);
+	assert_false(has(p, " used    "));
+	look.row = 0;
+	p = page(&m, look, 80, 24);
+	assert_true(has(p, " used    "));
+}
+
+/* All of a row is there, on a page that has no room for it in a line. */
+TEST(test_details)
+{
+	static const char name[] =
+	    "a name that is so long that it does not fit into one line";
+	struct saying what = {.servers = 1,
+	    .rows = 3,
+	    .uptime_ms = 1,
+	    .count = 1000,
+	    .name = name};
+	struct top_look look = {
+	    .server = -1, .keys = true, .shown = TOP_CALLS, .details = true};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
+	struct top_page *p;
+
+	fill(&m, &what);
+	p = page(&m, look, 40, 24);
+	assert_true(has(p, "WHY"));
+	assert_true(has(p, "one line"));
+	judge(p);
+}
+
+/* Rows without the text are left out, whatever the case of its letters. */
+TEST(test_filter)
+{
+	struct saying what = {
+	    .servers = 1, .rows = 3, .uptime_ms = 1, .count = 1000};
+	struct top_look look = {.server = -1, .filter = "readdirPLUS"};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
+	struct top_page *p;
+
+	fill(&m, &what);
+	p = page(&m, look, 80, 24);
+	assert_true(has(p, "READDIRPLUS"));
+	assert_false(has(p, "withdrawn"));
+	strcpy(look.filter, "no such text");
+	look.shown = TOP_CALLS;
+	p = page(&m, look, 80, 24);
+	assert_false(has(p, "READDIRPLUS"));
+	assert_true(has(p, "no row has the text"));
 }
 
 /* One among many that were not worth a call is seen. */
