@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* forefetch drop has the daemon empty its caches, in memory and on disk, and
- * shows what was dropped. It is one question and one answer: the daemon forgets
- * everything before it answers, and gives the memory back a part at a time
- * afterwards. */
+/* forefetch drop has the daemon empty its caches, in memory and on disk, or
+ * forget what it knows of one path, and shows what was dropped. It is one
+ * question and one answer: the daemon forgets everything before it answers, and
+ * gives the memory back a part at a time afterwards. */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
+#include "ctl/ctl_mount.h"
 #include "ctl/ctl_put.h"
+#include "ctl/ctl_text.h"
 #include "text/json.h"
 
 /* Prints what a server's caches hold; `verb` is "dropped" or "would drop". */
@@ -75,11 +78,79 @@ static int dry_run(const struct ctl_options *opt)
 	return EXIT_SUCCESS;
 }
 
+/* ---- a path ------------------------------------------------------------- */
+
+/* A server's name has no slash in it, and is not "." or "..". */
+static bool is_path(const char *arg)
+{
+	return arg && (strchr(arg, '/') || strcmp(arg, ".") == 0 ||
+			  strcmp(arg, "..") == 0);
+}
+
+static void print_forgotten(const char *path, const Forefetch__Forgotten *f)
+{
+	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
+	if (f->found == FOREFETCH__FOUND__OBJECT)
+		ctl_put(stdout, f,
+		    ": dropped {objects} object{objects:S}, with all that was "
+		    "cached of them\n");
+	else
+		puts(": nothing was cached of it");
+}
+
+static void print_forgotten_json(
+    const char *path, const struct ctl_place *at, const Forefetch__Forgotten *f)
+{
+	struct json j = {.out = stdout};
+
+	json_open(&j, NULL, '{');
+	json_text(&j, "path", path);
+	ctl_place_json(&j, at);
+	json_fields(&j, f);
+	json_close(&j, '}');
+	putchar('\n');
+}
+
+/* Finds the place without access to the file, as explain does: a look at it
+ * would fetch again what is to be dropped. */
+static int drop_path(const struct ctl_options *opt, const char *path)
+{
+	Forefetch__ForgetRequest forget = FOREFETCH__FORGET_REQUEST__INIT;
+	Forefetch__Response *res;
+	Forefetch__Place place;
+	struct ctl_place at;
+
+	if (opt->dry_run) {
+		fputs("forefetch: --dry-run takes no PATH; forefetch explain "
+		      "says what is cached of that\n",
+		    stderr);
+		return CTL_EXIT_USAGE;
+	}
+	if (!ctl_place_guess(path, &at))
+		return EXIT_FAILURE;
+	ctl_place_fill(&at, &place);
+	forget.place = &place;
+	res =
+	    ctl_call(opt->socket, FOREFETCH__REQUEST__COMMAND_FORGET, &forget);
+	if (!res)
+		return EXIT_FAILURE;
+	if (opt->json)
+		print_forgotten_json(path, &at, res->forget);
+	else
+		print_forgotten(path, res->forget);
+	ctl_free(res);
+	return EXIT_SUCCESS;
+}
+
+/* ---- the command -------------------------------------------------------- */
+
 static int drop_run(const struct ctl_options *opt)
 {
 	Forefetch__FlushRequest flush = FOREFETCH__FLUSH_REQUEST__INIT;
 	Forefetch__Response *res;
 
+	if (is_path(opt->arg))
+		return drop_path(opt, opt->arg);
 	if (opt->dry_run)
 		return dry_run(opt);
 	flush.server = ctl_bytes(opt->server);
@@ -97,14 +168,17 @@ static int drop_run(const struct ctl_options *opt)
 const struct ctl_command drop_command = {
     .name = "drop",
     .former = "flush",
-    .usage = "[--dry-run] [--json] [SERVER]",
+    .usage = "[--dry-run] [--json] [SERVER | PATH]",
     .summary = "empty the caches",
     .help =
 	"Empties the caches of every server, or of SERVER alone, in memory and "
 	"on disk, and\n"
-	"shows what was dropped. No data is lost: everything that was written "
-	"is on the\n"
-	"server. Only root and the user that forefetchd runs as may do this. "
+	"shows what was dropped. With PATH, which has a slash or is \".\", it "
+	"drops what is cached\n"
+	"of that file or directory and of all below it. No data is lost: "
+	"everything that was\n"
+	"written is on the server. The client's own caches stay. Only root and "
+	"the user that forefetchd runs as may do this. "
 	"With --dry-run,\n"
 	"which anybody may say, it shows what would be dropped.\n",
     .options = "server json dry-run",

@@ -123,7 +123,7 @@ void ctl_close(struct ctl_client *c)
 }
 
 /* Servers that are replaced may answer calls for 5 s, and a new one waits so
- * long for a disk. */
+ * long for a disk. A tree of millions takes as long to be forgotten. */
 static void be_patient(const struct ctl_client *c)
 {
 	const struct timeval limit = {.tv_sec = RELOAD_S};
@@ -140,7 +140,8 @@ Forefetch__Response *ctl_ask_for(struct ctl_client *c,
 	Forefetch__Response *res = NULL;
 	int error;
 
-	if (command == FOREFETCH__REQUEST__COMMAND_RELOAD)
+	if (command == FOREFETCH__REQUEST__COMMAND_RELOAD ||
+	    command == FOREFETCH__REQUEST__COMMAND_FORGET)
 		be_patient(c);
 	error = ctl_wire_ask(c->fd, command, message, &res);
 	if (!error && res->result_case == want)

@@ -6,6 +6,7 @@
  * replies.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/clock.h"
 #include "cache/attrcache_private.h"
@@ -461,6 +462,10 @@ void attrcache_replaced(const struct attrcache *ac, struct node *was,
 	 * and again, and each of the files only once. */
 	if (!is || !(is->flags & NODE_ATTRS) ||
 	    attrcache_type(ac, is) == NF3DIR)
+		return;
+	/* Nobody replaced what was only dropped from the cache. */
+	if (is->fh_len == was->fh_len &&
+	    memcmp(is->fh, was->fh, was->fh_len) == 0)
 		return;
 	if ((was->flags & NODE_CHANGED) ||
 	    nfstime_ns(&is->ctime) - nfstime_ns(&was->ctime) < SHORT_LIFE_NS)

@@ -262,6 +262,7 @@ static const struct {
 	    OWNERS "pause and resume fetching ahead"),
 	COMMAND(FARM, farm, farmed, OWNERS "check and empty its farm"),
 	COMMAND(LOG_LEVEL, log_level, log_level, OWNERS "choose what it logs"),
+	COMMAND(FORGET, forget, forgotten, OWNERS "empty its caches"),
 };
 /* clang-format on */
 

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /* Commands about one place on a mount: warm walks its tree, explain tells what
- * is known of it. A place is an address that a client mounted from, an export
- * and a path; each comes from the peer and may be anything. */
+ * is known of it, drop has that forgotten. A place is an address that a client
+ * mounted from, an export and a path; each comes from the peer and may be
+ * anything. */
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
+#include "base/log.h"
 #include "config/exportpath.h"
 #include "control/control_reply_private.h"
 #include "explain/explain.h"
+#include "explain/forget.h"
 #include "warm/warm.h"
 
 /* The texts of a place, in the arena; false where one is missing, too long, or
@@ -201,4 +205,52 @@ void reply_explain(
 	explain(srv.caches, srv.prefetch, &who, at.export, at.path,
 	    clock_now_us(), &x);
 	fill_explained(r, &x, out);
+}
+
+/* ---- drop ---------------------------------------------------------------- */
+
+/* It takes more than one turn. */
+struct forgetting {
+	struct control_work work;
+	struct forget forget;
+	enum forget_found found;
+};
+
+static void forgetting_free(struct control_work *w)
+{
+	free(w);
+}
+
+void reply_forget(struct reply *r, const Forefetch__Request *request, void *to)
+{
+	static const Forefetch__Found founds[] = {
+	    [FORGET_OBJECT] = FOREFETCH__FOUND__OBJECT,
+	    [FORGET_NOTHING] = FOREFETCH__FOUND__UNKNOWN,
+	    [FORGET_UNMOUNTED] = FOREFETCH__FOUND__UNMOUNTED};
+	uint64_t now_us = clock_now_us();
+	Forefetch__Forgotten *out = to;
+	struct control_server srv;
+	struct control_place at;
+	struct forgetting *w;
+	bool begun;
+
+	if (!reply_server_at(r, request->forget->place, &at, &srv))
+		return;
+	if (!exportpath_below_ok(at.path)) {
+		reply_place_error(r, EINVAL);
+		return;
+	}
+	w = reply_work(r, sizeof(*w), forgetting_free, &begun);
+	if (!w)
+		return;
+	if (begun)
+		w->found = forget_begin(
+		    &w->forget, srv.caches, at.export, at.path, now_us);
+	r->later = forget_step(&w->forget, now_us);
+	if (r->later)
+		return;
+	out->found = founds[w->found];
+	out->objects = w->forget.objects;
+	log_info("control server=%s: %llu objects were dropped from the caches",
+	    srv.name, (unsigned long long)out->objects);
 }

@@ -11,7 +11,8 @@
  *	control_reply_log.c      what is logged
  *	control_reply_pause.c    calls ahead held back
  *	control_reply_farm.c     the farm
- *	control_reply_place.c    commands about one place: warm, explain
+ *	control_reply_place.c    commands about one place: warm, explain,
+ *	                         drop
  *	control_reply_hint.c     hints
  *	control_reply_pin.c      pinned trees
  *	control_reply_trees.c    access trees; what is carried in files
@@ -137,8 +138,8 @@ Forefetch__Warmed *reply_warmed(struct reply *r, const struct warm_progress *p);
 typedef void reply_command(
     struct reply *r, const Forefetch__Request *request, void *out);
 reply_command reply_activity, reply_compact, reply_explain, reply_farm,
-    reply_flush, reply_hint, reply_log_level, reply_pause, reply_pin,
-    reply_reload, reply_stats, reply_status, reply_trace, reply_trees,
-    reply_warm;
+    reply_flush, reply_forget, reply_hint, reply_log_level, reply_pause,
+    reply_pin, reply_reload, reply_stats, reply_status, reply_trace,
+    reply_trees, reply_warm;
 
 #endif

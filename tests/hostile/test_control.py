@@ -9,9 +9,10 @@ import rpc
 from daemon import poll
 from tree import ALICE, BOB, VERSION, Users, cred, field, fields, fh, place
 
-WARM, TREES, TRACE, HINT, EXPLAIN, PIN = 19, 21, 22, 24, 20, 23
+WARM, TREES, TRACE, HINT, EXPLAIN, PIN, FORGET = 19, 21, 22, 24, 20, 23, 33
+UNKNOWN = 2  # of enum Found
 LIST, SHOW, EXPORT, IMPORT = range(4)
-BUSY, NO_SUCH_PLACE = 5, 9
+BUSY, NOT_PERMITTED, NO_SUCH_PLACE = 5, 7, 9
 READ_RIGHT, NOT_TOLD = 1, 2**64 - 1
 
 
@@ -28,6 +29,29 @@ class Asking(Users):
         # One that ends makes room.
         alice[0].close()
         poll(lambda: -1 not in alice[4].ask(TRACE, begin), "there is room")
+
+    # ---- drop PATH
+
+    def test_drop_of_a_path(self):
+        """The server is asked again for what was dropped, and for nothing
+        else; only root may."""
+        names = (b"file", b"else")
+        for name in names:
+            self.client.nfs(rpc.LOOKUP, rpc.lookup_args(name))
+            self.client.nfs(rpc.GETATTR, rpc.opaque(fh(name)))
+        path = field(1, place(self.ff, b"file"))
+        self.assertEqual(self.user(ALICE).ask(FORGET, path),
+                         {-1: NOT_PERMITTED})
+        root = self.user(0)
+        self.assertEqual(root.ask(FORGET, path), {2: 1})
+        self.assertEqual(root.ask(FORGET, path), {1: UNKNOWN})
+        before = len(self.up.seen(rpc.GETATTR)) + len(self.up.seen(rpc.ACCESS))
+        self.client.nfs(rpc.GETATTR, rpc.opaque(fh(b"else")))
+        self.assertEqual(before, len(self.up.seen(rpc.GETATTR)) +
+                         len(self.up.seen(rpc.ACCESS)))
+        self.client.nfs(rpc.GETATTR, rpc.opaque(fh(b"file")))
+        self.assertLess(before, len(self.up.seen(rpc.GETATTR)) +
+                        len(self.up.seen(rpc.ACCESS)))
 
     # ---- explain
 

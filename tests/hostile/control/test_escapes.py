@@ -151,6 +151,7 @@ class Escapes(Commands):
         show("hint", "-", stdin=lists)
         # Files of the user's own, and words that are none.
         for path in self.paths()[1:7]:
+            self.raw("drop", path)
             self.raw("trees", "import", path)
             self.raw("trees", "show", NAMES[0])
             self.raw("farm", "key", path)

@@ -149,7 +149,7 @@ class Halfway(Commands):
             try:
                 for args in (
                         ["status"], ["status", "--check"], ["stats"], ["drop"],
-                        ["drop", "--dry-run"],
+                        ["drop", "--dry-run"], ["drop", self.path("file")],
                         ["top", "--once"], ["reorder"], ["reload"], ["pause"],
                         ["resume"], ["pins"], ["warm", self.path()],
                         ["pin", self.path()], ["unpin", self.path()],

@@ -105,6 +105,13 @@ class Json(Commands):
         self.assertEqual(self.json("drop"), held)
         self.look(held, "servers")
 
+    def test_drop_path(self):
+        value = self.look(self.json("drop", self.path("file")), "path",
+                          "export_path", "found", "objects")
+        self.assertEqual(value["objects"], 0)
+        self.assertEqual(
+            self.run_it("drop", "--dry-run", self.path("file"))[0], 2)
+
     def test_reorder(self):
         srv, = self.look(self.json("reorder"), "servers")["servers"]
         self.assertEqual(srv["end"], "not-used")

@@ -147,6 +147,30 @@ static inline void say_lookup_later(
 	say_lookup(w, name, child, dir_ctime, round_trip(w));
 }
 
+static inline void say_named(struct world *w, const char *dir, uint64_t dir_id,
+    const char *name, const char *child, ftype3 type, uint64_t id)
+{
+	union nfs_args args = {
+	    .dirop = {.dir = fh_of(dir), .name = fh_of(name)}};
+	union nfs_res res = {.status = NFS3_OK};
+	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
+
+	r->object = fh_of(child);
+	r->obj_attributes = post(type, id, 5);
+	r->dir_attributes = post(NF3DIR, dir_id, 10);
+	say(w, NFSPROC3_LOOKUP, &args, &res, round_trip(w));
+}
+
+/* "dir" holds "sub", which is a directory of the handle "s", and that "file".
+ */
+static inline void say_tree(struct world *w)
+{
+	say_dir(w, "dir", 10);
+	w->now_us += 1 * S;
+	say_named(w, "dir", 1, "sub", "s", NF3DIR, 2);
+	say_named(w, "s", 2, "file", "f", NF3REG, 20);
+}
+
 static inline void say_pathconf(struct world *w, bool with_attributes)
 {
 	union nfs_args args = {.object = fh_of("dir")};

@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/*
- * An asker learns what the caches know of an object, and walks a path by names:
- * "dir" holds "sub", which is a directory of the handle "s", and that "file".
+/* An asker learns what the caches know of an object, and walks a path by names.
  */
 #include "cache/known.h"
 
 #include "cache/caches_fixture.h"
-
-static void say_named(struct world *w, const char *dir, uint64_t dir_id,
-    const char *name, const char *child, ftype3 type, uint64_t id)
-{
-	union nfs_args args = {
-	    .dirop = {.dir = fh_of(dir), .name = fh_of(name)}};
-	union nfs_res res = {.status = NFS3_OK};
-	LOOKUP3resok *r = &res.lookup.LOOKUP3res_u.resok;
-
-	r->object = fh_of(child);
-	r->obj_attributes = post(type, id, 5);
-	r->dir_attributes = post(NF3DIR, dir_id, 10);
-	say(w, NFSPROC3_LOOKUP, &args, &res, round_trip(w));
-}
 
 static struct known_walk begin(struct world *w, const char *path)
 {
@@ -28,14 +12,6 @@ static struct known_walk begin(struct world *w, const char *path)
 
 	known_walk_begin(&k, &who, node_of(w, "dir"), path);
 	return k;
-}
-
-static void say_tree(struct world *w)
-{
-	say_dir(w, "dir", 10);
-	w->now_us += 1 * S;
-	say_named(w, "dir", 1, "sub", "s", NF3DIR, 2);
-	say_named(w, "s", 2, "file", "f", NF3REG, 20);
 }
 
 FIXTURE(struct world, setup, teardown);

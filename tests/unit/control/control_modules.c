@@ -96,6 +96,23 @@ void __wrap_explain(struct caches *c, struct prefetch *pf,
 	    .predicted = true, .state = "used", .source = "tree", .p = 0.5};
 }
 
+enum forget_found __wrap_forget_begin(struct forget *f, struct caches *c,
+    const char *export, const char *path, uint64_t now_us)
+{
+	(void)c;
+	(void)export;
+	(void)now_us;
+	f->objects = *path ? 3 : 0;
+	return *path ? FORGET_OBJECT : FORGET_UNMOUNTED;
+}
+
+/* It takes three turns. */
+bool __wrap_forget_step(struct forget *f, uint64_t now_us)
+{
+	(void)now_us;
+	return ++f->passes < 3;
+}
+
 struct predictor *__wrap_prefetch_predictor(struct prefetch *pf)
 {
 	return ((struct fixture *)pf)->predictor;

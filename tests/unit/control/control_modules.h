@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "explain/forget.h"
+
 struct caches;
 struct compact;
 struct explain;
@@ -33,6 +35,9 @@ struct hint_stream *__wrap_hint_begin(struct hints *h, const struct user *who,
 void __wrap_explain(struct caches *c, struct prefetch *pf,
     const struct user *user, const char *export, const char *path,
     uint64_t now_us, struct explain *out);
+enum forget_found __wrap_forget_begin(struct forget *f, struct caches *c,
+    const char *export, const char *path, uint64_t now_us);
+bool __wrap_forget_step(struct forget *f, uint64_t now_us);
 struct predictor *__wrap_prefetch_predictor(struct prefetch *pf);
 void __wrap_prefetch_edited(struct prefetch *pf);
 bool __wrap_prefetch_loads(const struct prefetch *pf);

@@ -150,6 +150,30 @@ TEST(test_explain, struct fixture *fx)
 	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
 }
 
+TEST(test_forget, struct fixture *fx)
+{
+	Forefetch__ForgetRequest forget = FOREFETCH__FORGET_REQUEST__INIT;
+	Forefetch__Place p = place("x");
+	Forefetch__Response *res;
+	int fd = client(fx);
+
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_FORGET, &forget);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	forget.place = &p;
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_FORGET, &forget);
+	res = client_receive(fx, fd);
+	assert_int_equal(res->result_case, FOREFETCH__RESPONSE__RESULT_FORGET);
+	assert_int_equal(res->forget->found, FOREFETCH__FOUND__OBJECT);
+	assert_int_equal(res->forget->objects, 3);
+	p.path = bytes("a/../b");
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_FORGET, &forget);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__BAD_REQUEST);
+	p.path = bytes("x");
+	fx->place_error = ENOENT;
+	send_command(fd, FOREFETCH__REQUEST__COMMAND_FORGET, &forget);
+	expect_error(fx, fd, FOREFETCH__ERROR_CODE__NO_SUCH_PLACE);
+}
+
 /* ---- traces ----------------------------------------------------------- */
 
 static void expect_code(Forefetch__Response *res, Forefetch__ErrorCode code)
