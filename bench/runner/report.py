@@ -186,7 +186,7 @@ def job_table(rows):
 
 
 def percent_of(value):
-    return "–" if value is None else "%.0f%%" % (100 * value)
+    return "–" if value is None else ("%.0f%%" % (100 * value)).replace("-", "−")
 
 
 def sections_jobs(records, rows):
