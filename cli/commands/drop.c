@@ -98,19 +98,6 @@ static void print_forgotten(const char *path, const Forefetch__Forgotten *f)
 		puts(": nothing was cached of it");
 }
 
-static void print_forgotten_json(
-    const char *path, const struct ctl_place *at, const Forefetch__Forgotten *f)
-{
-	struct json j = {.out = stdout};
-
-	json_open(&j, NULL, '{');
-	json_text(&j, "path", path);
-	ctl_place_json(&j, at);
-	json_fields(&j, f);
-	json_close(&j, '}');
-	putchar('\n');
-}
-
 /* Finds the place without access to the file, as explain does: a look at it
  * would fetch again what is to be dropped. */
 static int drop_path(const struct ctl_options *opt, const char *path)
@@ -135,7 +122,7 @@ static int drop_path(const struct ctl_options *opt, const char *path)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		print_forgotten_json(path, &at, res->forget);
+		ctl_place_print(path, &at, res->forget);
 	else
 		print_forgotten(path, res->forget);
 	ctl_free(res);

@@ -248,19 +248,6 @@ static void put_text(const char *path, const Forefetch__Explained *x)
 	put_prediction(x->prefetch);
 }
 
-static void put_json(
-    const char *path, const struct ctl_place *at, const Forefetch__Explained *x)
-{
-	struct json j = {.out = stdout};
-
-	json_open(&j, NULL, '{');
-	json_text(&j, "path", path);
-	ctl_place_json(&j, at);
-	json_fields(&j, x);
-	json_close(&j, '}');
-	putchar('\n');
-}
-
 /* The place of the path is found without access to the file
  * (ctl_place_guess()): a look at it would have the kernel ask the proxy, and so
  * change what is to be explained. */
@@ -280,7 +267,7 @@ static int explain_run(const struct ctl_options *opt)
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->json)
-		put_json(opt->arg, &at, res->explain);
+		ctl_place_print(opt->arg, &at, res->explain);
 	else
 		put_text(opt->arg, res->explain);
 	ctl_free(res);

@@ -45,5 +45,9 @@ void ctl_place_fill(struct ctl_place *place, Forefetch__Place *out);
 struct json;
 /* Where it is at the server, as the member "export_path". */
 void ctl_place_json(struct json *j, const struct ctl_place *place);
+/* Prints an answer about one path as JSON: "path" as the user typed it, where
+ * that is at the server, and the fields of the message. */
+void ctl_place_print(
+    const char *path, const struct ctl_place *at, const void *message);
 
 #endif

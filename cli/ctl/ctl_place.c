@@ -55,3 +55,16 @@ void ctl_place_json(struct json *j, const struct ctl_place *at)
 	    at->path);
 	json_text(j, "export_path", path);
 }
+
+void ctl_place_print(
+    const char *path, const struct ctl_place *at, const void *message)
+{
+	struct json j = {.out = stdout};
+
+	json_open(&j, NULL, '{');
+	json_text(&j, "path", path);
+	ctl_place_json(&j, at);
+	json_fields(&j, message);
+	json_close(&j, '}');
+	putchar('\n');
+}
