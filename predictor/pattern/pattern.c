@@ -49,7 +49,8 @@ struct pattern {
 	uint32_t proven;   /* the same, of all patterns of this reader */
 	uint32_t doubt;    /* patterns that were wrong, and few hits since */
 	uint32_t lockstep; /* reads in a row that waited for a reply */
-	bool waits;        /* the last one waits for its reply */
+	uint32_t begun;    /* `n` after the last read that had to wait */
+	bool waits;        /* it still does */
 	uint64_t done_us;  /* when the last reply went out */
 	uint64_t think_us; /* from a reply to the next read, on average */
 	/* The order of the last run, where in it the last read was, and how
@@ -432,7 +433,6 @@ static void pace(struct pattern *p, const struct pattern_read *r)
 		p->lockstep = alone ? p->lockstep + 1 : 0;
 		p->think_us = p->think_us - p->think_us / 8 + think / 8;
 	}
-	p->waits = r->begins;
 }
 
 /* Whether the read was told when it came. */
@@ -444,7 +444,7 @@ static bool began(struct pattern *p, const struct pattern_read *r)
 		if (p->came_us[at] != (uint32_t)r->now_us ||
 		    p->offsets[at] != r->offset_bytes)
 			continue;
-		p->waits &= i > 0;
+		p->waits &= p->n - i != p->begun;
 		return true;
 	}
 	return false;
@@ -458,18 +458,22 @@ static bool follow(struct patterns *ps, struct pattern *p,
 
 	if (p->n > 0 && last(p, 0).offset_bytes == r->offset_bytes)
 		return false;
-	pace(p, r);
 	k = foreseen(p, r);
+	if (k == 0 && is_active(p) && was_just(p, r))
+		return false;
+	pace(p, r);
 	if (k > 0) {
 		advance(p, r, k, news);
-	} else if (is_active(p) && was_just(p, r)) {
-		return false;
 	} else {
 		give_up(p, news);
 		push(p, piece_of(r), r->now_us);
 		order_load(ps, p, r);
 		if (!order_begin(p, r))
 			period_find(p);
+	}
+	if (r->begins) {
+		p->waits = true;
+		p->begun = p->n;
 	}
 	return true;
 }
@@ -487,7 +491,9 @@ void patterns_read(struct patterns *ps, const struct pattern_read *r,
 		return;
 	p = pattern_find(ps, r);
 	p->used = ++ps->clock;
-	goes_on = (r->latency_us > 0 && began(p, r)) || follow(ps, p, r, news);
+	/* A reply at once is that to a read that began only where one waits. */
+	goes_on = ((r->latency_us > 0 || p->waits) && began(p, r)) ||
+		  follow(ps, p, r, news);
 	if (r->begins)
 		return;
 	if (r->now_us + r->latency_us > p->done_us)

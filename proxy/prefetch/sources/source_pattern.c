@@ -88,7 +88,7 @@ static void passed(struct source *s, struct passed *p)
 	hear(s, p, false);
 }
 
-/* Nothing is wanted before the reply: only then it is known whether somebody
+/* Nothing is wanted before the reply: only then is it known whether somebody
  * has said what comes. */
 static void begins(struct source *s, const struct passed *p)
 {

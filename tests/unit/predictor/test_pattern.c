@@ -245,6 +245,30 @@ TEST(test_unanswered, struct world *w)
 	assert_int_equal(w->hits, 16);
 }
 
+/* Of reads that wait for one another each begins, although its data turns out
+ * to be there. One may be repeated, and others be answered at once. */
+TEST(test_lockstep_begun, struct world *w)
+{
+	struct pattern_read r;
+
+	for (uint64_t i = 0; i < 100; i++) {
+		r = a_read(w, i * BLOCK, BLOCK);
+		r.begins = i % 3 > 0;
+		r.latency_us = 0;
+		tell(w, &r);
+		w->now_us += 100;
+		if (!r.begins)
+			continue;
+		r.begins = false;
+		r.latency_us = i % 3 > 1 ? 100 : 0;
+		tell(w, &r);
+		if (i % 7 == 0)
+			tell(w, &r);
+	}
+	assert_true(w->hits >= 94);
+	assert_int_equal(w->broken, 0);
+}
+
 /* A client does not read ahead itself: each of its reads waits for the reply
  * before it, and nearly all find their data. */
 TEST(test_forward_lockstep, struct world *w)
