@@ -54,14 +54,20 @@ static int turn(const struct live *l, int by)
 	return at < -1 ? n - 1 : at >= n ? -1 : at;
 }
 
-/* A section alone, or all of them. */
+/* The rows change all the time, so the display stops while one is read. */
+static void show_details(struct live *l, bool on)
+{
+	l->look.details = l->look.paused = on;
+}
+
+/* Shows the next section alone, or all of them. */
 static void show_section(struct live *l, int by)
 {
 	l->look.shown =
 	    (enum top_shown)(((int)l->look.shown + by + TOP_SHOWN) % TOP_SHOWN);
 	l->look.row = 0;
 	if (l->look.details)
-		l->look.details = l->look.paused = false;
+		show_details(l, false);
 }
 
 /* Moves the cursor within the rows that were drawn last. */
@@ -102,7 +108,7 @@ static void erase_last(char *text)
 	text[n] = '\0';
 }
 
-/* A key while the filter is typed, which every letter is a part of. */
+/* Takes a key while the filter is typed: every letter belongs to that. */
 static void type(struct live *l, enum top_key key, char byte)
 {
 	char *filter = l->look.filter;
@@ -120,12 +126,6 @@ static void type(struct live *l, enum top_key key, char byte)
 	}
 	if (key == TOP_KEY_ESCAPE)
 		*filter = '\0';
-}
-
-/* The rows change all the time, so the display stops while one is read. */
-static void show_details(struct live *l, bool on)
-{
-	l->look.details = l->look.paused = on;
 }
 
 /* One step back: from help, from details, from a filter, from a section. */

@@ -316,29 +316,20 @@ int top_table_draw(const struct top_table *t, struct top_page *p,
 
 /* ---- one row ------------------------------------------------------------ */
 
-/* The bytes of a text that fit into `columns`; one character at least. */
-static size_t fitting(const char *text, int columns)
-{
-	size_t len = 0, n;
-	int one;
-
-	while ((n = top_text_next(text + len, &one)) > 0 &&
-	       (columns >= one || len == 0)) {
-		columns -= one;
-		len += n;
-	}
-	return len;
-}
-
 /* Draws a text over as many rows as it needs; returns how many that are. */
 static int draw_whole(
     struct top_page *p, const struct top_area *area, const char *text)
 {
-	int at = 0;
+	int at = 0, one;
 
 	do {
-		size_t n = fitting(text, area->columns);
-		char *part = strndup(text, n);
+		size_t n = top_text_fitting(text, area->columns);
+		char *part;
+
+		/* A wide character in a narrow area is left to the page. */
+		if (n == 0)
+			n = top_text_next(text, &one);
+		part = strndup(text, n);
 
 		if (part)
 			(void)top_page_put(p, area->row + at, area->column,

@@ -30,3 +30,15 @@ int top_text_columns(const char *s)
 		columns += one > 0 ? one : 0;
 	return columns;
 }
+
+size_t top_text_fitting(const char *s, int columns)
+{
+	size_t len = 0, n;
+	int one;
+
+	while ((n = top_text_next(s + len, &one)) > 0 && columns >= one) {
+		columns -= one;
+		len += n;
+	}
+	return len;
+}

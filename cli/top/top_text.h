@@ -21,6 +21,9 @@
  * in `columns` how many it takes: 0 for one that combines, 1 or 2. */
 size_t top_text_next(const char *s, int *columns);
 
+/* How many bytes of clean text fit into `columns`. */
+size_t top_text_fitting(const char *s, int columns);
+
 /* Columns of clean text. */
 int top_text_columns(const char *s);
 

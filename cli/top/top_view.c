@@ -301,17 +301,12 @@ static void draw_sections(struct top_page *p, const struct top_model *m,
  * one. */
 static size_t fitting(const char *text, int columns)
 {
-	size_t n, len = 0, blank = 0;
-	int at = 0, one;
+	size_t len = top_text_fitting(text, columns);
+	size_t blank = text[len] && len > 0 ? len - 1 : 0;
 
-	for (; (n = top_text_next(text + len, &one)) > 0; len += n) {
-		if (at + one > columns)
-			return blank > 0 ? blank : len;
-		at += one;
-		if (text[len] == ' ')
-			blank = len;
-	}
-	return len;
+	while (blank > 0 && text[blank] != ' ')
+		blank--;
+	return blank > 0 ? blank : len;
 }
 
 /* Draws a text over at most two rows; returns how many it took. */

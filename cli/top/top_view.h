@@ -20,7 +20,7 @@ enum top_sort {
 
 /* The sections below the servers. */
 enum top_shown {
-	TOP_ALL, /* of them, one below the other */
+	TOP_ALL, /* all sections, one below the other */
 	TOP_WAITERS,
 	TOP_CALLS,
 	TOP_AHEAD,

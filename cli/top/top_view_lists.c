@@ -16,7 +16,7 @@
 #define WAITS_SPAN_US 10e6  /* of JobWaits */
 #define WAITS_MIN_US  50000 /* in that: less is not worth a row */
 
-/* Rows of one list that the daemon tells of a server, at most. */
+/* The daemon tells at most so many rows of one list for a server. */
 enum { TOLD_MAX = 64 };
 
 /* A row of some server: a message of its activity. */

@@ -49,8 +49,8 @@ struct pattern {
 	uint32_t proven;   /* the same, of all patterns of this reader */
 	uint32_t doubt;    /* patterns that were wrong, and few hits since */
 	uint32_t lockstep; /* reads in a row that waited for a reply */
-	uint32_t begun;    /* `n` after the last read that had to wait */
-	bool waits;        /* it still does */
+	uint32_t begun;    /* `n`, after the last read that began */
+	bool waits;        /* that read waits for its reply */
 	uint64_t done_us;  /* when the last reply went out */
 	uint64_t think_us; /* from a reply to the next read, on average */
 	/* The order of the last run, where in it the last read was, and how

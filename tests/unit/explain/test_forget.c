@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Of a path all is forgotten, and of others nothing. */
+/* A drop forgets all that is known of a path, and nothing of others. */
 #include "explain/forget.h"
 
 #include "cache/caches_fixture.h"
