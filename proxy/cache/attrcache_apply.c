@@ -392,8 +392,13 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
-	node->flags = (uint16_t)(ours ? node->flags | NODE_OURS
-				      : node->flags & ~NODE_OURS);
+	/* A CREATE of a name that is there changes nothing: the version is
+	 * still whose it was. */
+	if (!ours)
+		node->flags &= (uint16_t)~NODE_OURS;
+	else if (!wcc->after.attributes_follow ||
+		 !attrcache_is_version(ac, node, after))
+		node->flags |= NODE_OURS;
 	if (!wcc->after.attributes_follow || (older && !ours)) {
 		/* Nobody can tell which of two replies shows the later
 		 * state. */
