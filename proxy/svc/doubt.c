@@ -121,13 +121,16 @@ static void settle(struct svc_rqst *rqst, const union nfs_res *res)
 
 bool doubt_begin(struct svc_rqst *rqst)
 {
-	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
-		return false;
+	bool changes = rqst->proc->flags & NFS_PROC_CHANGE;
+
 	if (rqst->client && !svc_rqst_late(rqst, clock_now_us()))
-		return look_start(rqst);
+		return changes && look_start(rqst);
 	if (rqst->client)
 		svc_rqst_unhand(rqst);
-	hold(rqst);
+	/* A WRITE is over by then: nobody can tell whether it was done, and
+	 * its client sends all of it again. */
+	if (changes)
+		hold(rqst);
 	return true;
 }
 
