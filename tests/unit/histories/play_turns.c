@@ -213,7 +213,9 @@ static void written(struct turn *t, struct turn_page *page, const char *attrs)
 {
 	unsigned at = write_offset(t);
 
-	if (!attrs)
+	/* A page that was believed on the strength of such an answer may lack
+	 * what the other one wrote; its next turn is not to be judged by it. */
+	if (!attrs || t->excused)
 		page->valid = false;
 	if (!page->valid)
 		return;
