@@ -401,7 +401,10 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	call->conn = c;
 	if (repeat_is_doubtful(call, c))
 		call->doubtful = true;
-	if (call->doubtful && upstream_call_hold(call))
+	/* What has gone over this connection already goes as the same call, and
+	 * the server may be at it. */
+	if (call->doubtful && call->connected_us != c->connected_us &&
+	    upstream_call_hold(call))
 		return;
 	count_sending(call, c);
 	call->sent_us = clock_now_us();
