@@ -401,9 +401,12 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	call->conn = c;
 	if (repeat_is_doubtful(call, c))
 		call->doubtful = true;
-	/* What has gone over this connection already goes as the same call, and
-	 * the server may be at it. */
-	if (call->doubtful && call->connected_us != c->connected_us &&
+	/* A WRITE that has gone over this connection already goes as the same
+	 * call, and the server may be at it: its client, if it was asked, would
+	 * send another one. */
+	if (call->doubtful &&
+	    ((call->proc->flags & NFS_PROC_CHANGE) ||
+		call->connected_us != c->connected_us) &&
 	    upstream_call_hold(call))
 		return;
 	count_sending(call, c);
