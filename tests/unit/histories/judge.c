@@ -283,8 +283,9 @@ static bool is_repeated(
 
 /*
  * The daemon may refuse a WRITE that rests on attributes which it told from its
- * cache, where somebody else has changed the file behind them. What the client
- * is told of the file from then on is no older than that.
+ * cache, where somebody else has changed the file behind them, and each one
+ * after it until the client is told the attributes again. What the client is
+ * told of the file from then on is no older than that.
  */
 static bool is_refused_write(struct judge *j, const struct judge_op *op,
     const struct calltext_facts *got)
@@ -295,6 +296,7 @@ static bool is_refused_write(struct judge *j, const struct judge_op *op,
 	    strcmp(got->list[0], "IO") != 0 || !judge_changed_behind(j, object))
 		return false;
 	judge_add_told(j, op, object, op->sent_state);
+	j->told[j->ntold - 1].refused = true;
 	return true;
 }
 
@@ -333,7 +335,8 @@ static const char *judge_change(struct judge *j, const struct judge_op *op,
 		    j, "an error, though the server did it", got, right);
 	if (o.done)
 		add_ack(j, op, o.state);
-	if (o.done && ok && gives_handle(op->proc))
+	/* The caches learn nothing from the reply to a call in doubt. */
+	if (o.done && ok && gives_handle(op->proc) && !op->doubtful)
 		j->states[o.state].known = true;
 	return judge_attrs(j, op, got);
 }

@@ -119,6 +119,16 @@ static bool led_to(const struct judge *j, const struct judge_op *op,
 	return false;
 }
 
+/* What a SETATTR asks for is in force, whoever set it. */
+static bool is_as_asked(const struct memfs_object *o, const sattr3 *a)
+{
+	return o &&
+	       (!a->mode.set_it || a->mode.set_uint32_u.value == o->mode) &&
+	       (!a->uid.set_it || a->uid.set_uint32_u.value == o->uid) &&
+	       (!a->size.set_it || a->size.set_size3_u.size == o->size) &&
+	       a->mtime.set_it == DONT_CHANGE;
+}
+
 static bool shows(
     const struct judge *j, const struct judge_op *op, const struct state *s)
 {
@@ -135,6 +145,9 @@ static bool shows(
 	case NFSPROC3_LINK:
 		object = leads_to(s, &args->link.link);
 		return object && object == judge_id(j, &args->link.file);
+	case NFSPROC3_SETATTR:
+		return is_as_asked(judge_object(s, judge_id(j, &args->object)),
+		    &args->setattr.new_attributes);
 	default:
 		return false;
 	}

@@ -49,6 +49,7 @@ struct told {
 	unsigned uid; /* whose the client is */
 	unsigned state;
 	unsigned seq;
+	bool refused; /* a WRITE was, so that it will ask again */
 };
 
 struct judge {

@@ -237,7 +237,8 @@ bool judge_changed_behind(const struct judge *j, uint64_t object)
 {
 	for (unsigned i = j->ntold; i-- > 0;)
 		if (j->told[i].object == object && is_last(j, i) &&
-		    changed_by_others(j, j->told[i].state, object))
+		    (j->told[i].refused ||
+			changed_by_others(j, j->told[i].state, object)))
 			return true;
 	return false;
 }
