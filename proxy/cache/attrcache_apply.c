@@ -396,8 +396,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	 * still whose it was. */
 	if (!ours)
 		node->flags &= (uint16_t)~NODE_OURS;
-	else if (!wcc->after.attributes_follow ||
-		 !attrcache_is_version(ac, node, after))
+	else if (!attrcache_is_version(ac, node, after))
 		node->flags |= NODE_OURS;
 	if (!wcc->after.attributes_follow || (older && !ours)) {
 		/* Nobody can tell which of two replies shows the later

@@ -166,6 +166,8 @@ static void own_create(const struct learn *l)
 	}
 	/* The CREATE may have found the file there, and cut it short. */
 	(void)apply_own(l, child, &wcc, false);
+	if (l->proc->proc == NFSPROC3_MKDIR)
+		child->flags |= NODE_OURS;
 	learn_data_drop(l, child);
 	if (wcc.after.attributes_follow)
 		learn_answered(l, child, false);

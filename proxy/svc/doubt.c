@@ -121,16 +121,13 @@ static void settle(struct svc_rqst *rqst, const union nfs_res *res)
 
 bool doubt_begin(struct svc_rqst *rqst)
 {
-	bool changes = rqst->proc->flags & NFS_PROC_CHANGE;
-
+	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
+		return false;
 	if (rqst->client && !svc_rqst_late(rqst, clock_now_us()))
-		return changes && look_start(rqst);
+		return look_start(rqst);
 	if (rqst->client)
 		svc_rqst_unhand(rqst);
-	/* A WRITE is over by then: nobody can tell whether it was done, and
-	 * its client sends all of it again. */
-	if (changes)
-		hold(rqst);
+	hold(rqst);
 	return true;
 }
 

@@ -47,8 +47,7 @@ enum doubt_set doubt_set_found(
  * Says what to do with a repeat of the request's change that is in doubt, as
  * upstream_call_ops.on_doubt. True where it is not to be repeated now: then it
  * is looked into, and repeated or answered later, or held until its client
- * comes back (doubt_claim()) or svc_expire() forgets it. A WRITE is repeated,
- * unless it is so old that its client has to be asked: then it ends here.
+ * comes back (doubt_claim()) or svc_expire() forgets it.
  */
 bool doubt_begin(struct svc_rqst *rqst);
 /* Returns for how many microseconds the look at it has waited for a connection;

@@ -136,8 +136,7 @@ struct upstream_call_ops {
 	/*
 	 * The call is about to be repeated, and the server's reply cache may
 	 * not know it. True: the owner keeps it, until upstream_resume() or
-	 * upstream_release(), or has given it up by upstream_abandon().
-	 * False: it is repeated now. May be NULL.
+	 * upstream_release(). False: it is repeated now. May be NULL.
 	 */
 	bool (*on_doubt)(void *arg);
 };

@@ -361,7 +361,8 @@ static bool repeat_is_doubtful(
 
 	/* A server that has kept the connection has kept its replies. */
 	if (call->sendings == 0 || !(call->proc->flags & NFS_PROC_DRC) ||
-	    call->connected_us == c->connected_us)
+	    (call->source == c->source &&
+		call->connected_us == c->connected_us))
 		return false;
 	now_us = clock_now_us();
 	return call->source != c->source ||
@@ -401,13 +402,7 @@ void upstream_conn_send(struct upstream_conn *c, struct upstream_call *call)
 	call->conn = c;
 	if (repeat_is_doubtful(call, c))
 		call->doubtful = true;
-	/* A WRITE that has gone over this connection already goes as the same
-	 * call, and the server may be at it: its client, if it was asked, would
-	 * send another one. */
-	if (call->doubtful &&
-	    ((call->proc->flags & NFS_PROC_CHANGE) ||
-		call->connected_us != c->connected_us) &&
-	    upstream_call_hold(call))
+	if (call->doubtful && upstream_call_hold(call))
 		return;
 	count_sending(call, c);
 	call->sent_us = clock_now_us();
