@@ -119,7 +119,7 @@ static bool led_to(const struct judge *j, const struct judge_op *op,
 	return false;
 }
 
-/* What a SETATTR asks for is in force, whoever set it. */
+/* Everything that a SETATTR asks for is in force, whoever set it. */
 static bool is_as_asked(const struct memfs_object *o, const sattr3 *a)
 {
 	return o &&
