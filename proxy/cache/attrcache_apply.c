@@ -364,6 +364,17 @@ static bool matches_before(const struct node *node, const pre_op_attr *before)
 	       nfstime_equal(&node->ctime, &w->ctime);
 }
 
+/* Notes whose the new version is. A CREATE of a name that is there changes
+ * nothing: then the version is still whose it was. */
+static void mark_ours(const struct attrcache *ac, struct node *node, bool ours,
+    const fattr3 *after)
+{
+	if (!ours)
+		node->flags &= (uint16_t)~NODE_OURS;
+	else if (!attrcache_is_version(ac, node, after))
+		node->flags |= NODE_OURS;
+}
+
 bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
     const wcc_data *wcc, bool contents_stay, uint64_t sent_us, uint64_t now_us)
 {
@@ -392,12 +403,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
-	/* A CREATE of a name that is there changes nothing: the version is
-	 * still whose it was. */
-	if (!ours)
-		node->flags &= (uint16_t)~NODE_OURS;
-	else if (!attrcache_is_version(ac, node, after))
-		node->flags |= NODE_OURS;
+	mark_ours(ac, node, ours, after);
 	if (!wcc->after.attributes_follow || (older && !ours)) {
 		/* Nobody can tell which of two replies shows the later
 		 * state. */
