@@ -135,6 +135,7 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 	c->op.behind.key = 0;
 	c->asked_ns = vclock_wall_ns();
 	c->arrived = 0;
+	c->arrived_ns = 0;
 	play_look_begin(c);
 	c->disturbed = p->disturbed;
 	c->served = p->served;

@@ -10,7 +10,8 @@
  * doubt. But a server that takes its time to answer the look before that, or
  * the GETATTR that confirms the file of a WRITE, is only slow, and is waited
  * for: on a direct mount the change itself would wait there. A COMMIT does no
- * harm at any time, nor does a WRITE that a silent server has got already.
+ * harm at any time, nor does a WRITE that a silent server has got since
+ * connections were lost.
  */
 #include "histories/play_private.h"
 #include "scenario/vclock.h"
@@ -113,6 +114,7 @@ static void give_up(struct player *player, struct play_call *c, bool closed)
 	*g = (struct gave_up){.key = c->op.key,
 	    .asked_ns = c->asked_ns,
 	    .arrived = c->arrived,
+	    .arrived_ns = c->arrived_ns,
 	    .look = c->look,
 	    .doubtful = c->op.doubtful,
 	    .closed = closed};
@@ -173,7 +175,7 @@ static const char *wrong_with(const struct play *p, const struct gave_up *g)
 	if (until_ns < since_ns + ASKED_NS)
 		return NULL;
 	/* A server that is only silent does the WRITE that it has got, too. */
-	if (g->arrived > 0 && g->look.confirms && !lost)
+	if (g->look.confirms && g->arrived_ns > p->lost_ns)
 		return NULL;
 	if (g->arrived == 0)
 		return "sent though nobody had waited for it for long";
@@ -198,6 +200,7 @@ const char *play_take_change(
 
 	if (c) {
 		c->arrived++;
+		c->arrived_ns = vclock_wall_ns();
 		return NULL;
 	}
 	for (unsigned i = 0; i < p->nplayers; i++) {
@@ -207,6 +210,7 @@ const char *play_take_change(
 			continue;
 		wrong = late ? NULL : wrong_with(p, g);
 		g->arrived++;
+		g->arrived_ns = vclock_wall_ns();
 	}
 	return wrong;
 }

@@ -27,18 +27,20 @@ struct play_call {
 	uint32_t xid;
 	char told[CALLTEXT_MAX]; /* in one piece */
 	struct judge_op op;
-	unsigned served;    /* by the server when it was sent */
-	uint64_t asked_ns;  /* when it was sent last */
-	unsigned arrived;   /* so often at the server */
-	unsigned disturbed; /* as that of the play, then */
+	unsigned served;     /* by the server when it was sent */
+	uint64_t asked_ns;   /* when it was sent last */
+	unsigned arrived;    /* so often at the server */
+	uint64_t arrived_ns; /* the last time */
+	unsigned disturbed;  /* as that of the play, then */
 	struct play_look look;
 };
 
 /* A change that its client gave up. */
 struct gave_up {
 	uint64_t key;
-	uint64_t asked_ns; /* when its client sent it last */
-	unsigned arrived;  /* so often at the server */
+	uint64_t asked_ns;   /* when its client sent it last */
+	unsigned arrived;    /* so often at the server */
+	uint64_t arrived_ns; /* the last time */
 	struct play_look look;
 	bool doubtful;
 	bool closed; /* with its connection */
