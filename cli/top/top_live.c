@@ -65,9 +65,23 @@ static void show_section(struct live *l, int by)
 {
 	l->look.shown =
 	    (enum top_shown)(((int)l->look.shown + by + TOP_SHOWN) % TOP_SHOWN);
-	l->look.row = 0;
+	l->look.row = l->look.order = 0;
 	if (l->look.details)
 		show_details(l, false);
+}
+
+/* Sorts the one section that is shown by its next order, or else the servers.
+ * The row that somebody reads stays where it is. */
+static void sort_next(struct live *l)
+{
+	unsigned n = top_view_orders(l->look.shown);
+
+	if (n > 0) {
+		l->look.order = (l->look.order + 1) % n;
+		l->look.row = 0;
+	} else {
+		l->look.sort = (l->look.sort + 1) % TOP_SORTS;
+	}
 }
 
 /* Moves the cursor within the rows that were drawn last. */
@@ -146,7 +160,8 @@ static bool press_page(struct live *l, enum top_key key)
 {
 	switch (key) {
 	case TOP_KEY_SORT:
-		l->look.sort = (l->look.sort + 1) % TOP_SORTS;
+		if (!l->look.details)
+			sort_next(l);
 		return true;
 	case TOP_KEY_PAUSE:
 		l->look.paused = !l->look.paused;

@@ -118,10 +118,10 @@ static void draw_keys(
 		    filter ? filter : "");
 	else if (look->shown != TOP_ALL)
 		snprintf(text, sizeof(text),
-		    "/ rows%s%s  q quit  h help  Tab section  %s row  "
-		    "Enter %s  p pause",
+		    "/ rows%s%s  q quit  h help  Tab section  s sort: %s  "
+		    "%s row  Enter %s",
 		    has ? " with: " : "", has ? filter : "",
-		    ctl_utf8() ? "↑↓" : "arrows",
+		    top_sections_order(look), ctl_utf8() ? "↑↓" : "arrows",
 		    look->details ? "list" : "details");
 	else
 		snprintf(text, sizeof(text),
@@ -415,7 +415,7 @@ static void draw_help(struct top_page *p, struct top_area area)
 {
 	static const char *const lines[] = {
 	    "q  quit            p  pause the display     h  this help",
-	    "s  sort servers    w  room for long names   arrows  one server",
+	    "s  sort            w  room for long names   arrows  one server",
 	    "Tab  one section, then the next; up and down choose a row there",
 	    "Enter  all of that row    /  rows with a text    Esc  back",
 	    "",

@@ -43,6 +43,8 @@ struct top_look {
 	size_t row;
 	size_t rows; /* how many there were when it was drawn last */
 	bool details;
+	/* How its rows are sorted: less than top_view_orders(). */
+	unsigned order;
 	/* Rows of sections that do not have this text are left out; "": none
 	 * is. It is being typed while `typing`. */
 	char filter[TOP_FILTER_BYTES];
@@ -63,6 +65,10 @@ struct top_look {
 	/* The time of day; set while a page is drawn. */
 	const char *clock;
 };
+
+/* How many orders there are for the rows of a section that is shown alone; 0
+ * for TOP_ALL. */
+unsigned top_view_orders(enum top_shown shown);
 
 /* Draws the model on an empty page. Nothing is kept of either. It sets
  * `look->rows`, and `look->row` to the last row where it is behind that. */

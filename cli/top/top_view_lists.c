@@ -23,6 +23,14 @@ enum { TOLD_MAX = 64 };
 struct list_item {
 	const struct top_server *srv;
 	const void *row;
+	double key; /* the row with the greatest stands first */
+	size_t at;  /* its place before; rows with equal keys keep it */
+};
+
+/* An order that rows may stand in, by a number of each. */
+struct row_order {
+	const char *name; /* NULL ends a list of orders */
+	double (*key)(const void *row);
 };
 
 /* The rows of all servers, before they are sorted. */
@@ -37,6 +45,24 @@ static void list_add(
 {
 	if (l->n < sizeof(l->items) / sizeof(l->items[0]))
 		l->items[l->n++] = (struct list_item){.srv = srv, .row = row};
+}
+
+static int by_key(const void *a, const void *b)
+{
+	const struct list_item *x = a, *y = b;
+
+	if (x->key != y->key)
+		return x->key < y->key ? 1 : -1;
+	return x->at < y->at ? -1 : x->at > y->at;
+}
+
+static void list_sort(struct list *l, const struct row_order *by)
+{
+	for (size_t i = 0; i < l->n; i++) {
+		l->items[i].key = by->key(l->items[i].row);
+		l->items[i].at = i;
+	}
+	qsort(l->items, l->n, sizeof(l->items[0]), by_key);
 }
 
 /* ---- words ------------------------------------------------------------ */
@@ -151,13 +177,23 @@ static void put_why(struct top_table *t, const Forefetch__JobWaits *j)
 	top_table_cell(t, "%s", text);
 }
 
-static int by_wait(const void *a, const void *b)
+static double waiter_wait(const void *row)
 {
-	const Forefetch__JobWaits *x = ((const struct list_item *)a)->row;
-	const Forefetch__JobWaits *y = ((const struct list_item *)b)->row;
-
-	return x->wait_us < y->wait_us ? 1 : x->wait_us > y->wait_us ? -1 : 0;
+	return (double)((const Forefetch__JobWaits *)row)->wait_us;
 }
+
+static double waiter_calls(const void *row)
+{
+	return (double)((const Forefetch__JobWaits *)row)->calls;
+}
+
+static double waiter_user(const void *row)
+{
+	return -(double)((const Forefetch__JobWaits *)row)->uid;
+}
+
+static const struct row_order waiter_orders[] = {{"waits", waiter_wait},
+    {"calls", waiter_calls}, {"user", waiter_user}, {0}};
 
 /* Seconds waited in each second: more than 1 means that several of the user's
  * calls wait at the same time. */
@@ -175,7 +211,7 @@ static void put_waiter(struct top_table *t, const struct list_item *it)
 }
 
 static void make_waiters(struct top_section *s, struct list *l,
-    const struct top_model *m, struct top_range in)
+    const struct top_model *m, struct top_range in, const struct row_order *by)
 {
 	uint64_t others = 0, others_us = 0;
 
@@ -188,7 +224,7 @@ static void make_waiters(struct top_section *s, struct list *l,
 		others += a ? a->jobs_omitted : 0;
 		others_us += a ? a->jobs_omitted_wait_us : 0;
 	}
-	qsort(l->items, l->n, sizeof(l->items[0]), by_wait);
+	list_sort(l, by);
 	s->table = table_of(waiter_columns, in);
 	for (size_t i = 0; i < l->n; i++)
 		put_waiter(s->table, &l->items[i]);
@@ -230,13 +266,23 @@ static const struct top_column call_columns[] = {
     {0},
 };
 
-static int by_age(const void *a, const void *b)
+static double call_age(const void *row)
 {
-	const Forefetch__ClientCall *x = ((const struct list_item *)a)->row;
-	const Forefetch__ClientCall *y = ((const struct list_item *)b)->row;
-
-	return x->age_us < y->age_us ? 1 : x->age_us > y->age_us ? -1 : 0;
+	return (double)((const Forefetch__ClientCall *)row)->age_us;
 }
+
+static double call_size(const void *row)
+{
+	return (double)((const Forefetch__ClientCall *)row)->bytes;
+}
+
+static double call_user(const void *row)
+{
+	return -(double)((const Forefetch__ClientCall *)row)->uid;
+}
+
+static const struct row_order call_orders[] = {
+    {"age", call_age}, {"size", call_size}, {"user", call_user}, {0}};
 
 static void put_call(struct top_table *t, const struct list_item *it)
 {
@@ -254,7 +300,7 @@ static void put_call(struct top_table *t, const struct list_item *it)
 }
 
 static void make_calls(struct top_section *s, struct list *l,
-    const struct top_model *m, struct top_range in)
+    const struct top_model *m, struct top_range in, const struct row_order *by)
 {
 	uint64_t others = 0;
 
@@ -265,7 +311,7 @@ static void make_calls(struct top_section *s, struct list *l,
 			list_add(l, &m->servers[i], a->calls[k]);
 		others += a ? a->calls_omitted : 0;
 	}
-	qsort(l->items, l->n, sizeof(l->items[0]), by_age);
+	list_sort(l, by);
 	s->table = table_of(call_columns, in);
 	for (size_t i = 0; i < l->n; i++)
 		put_call(s->table, &l->items[i]);
@@ -312,8 +358,33 @@ static void put_ahead(struct top_table *t, const struct list_item *it)
 	put_object(t, &c->dir, &c->name, &c->entry, c->object);
 }
 
+/* As the daemon tells them: what is under way, and what comes next. */
+static double ahead_turn(const void *row)
+{
+	(void)row;
+	return 0;
+}
+
+static double ahead_size(const void *row)
+{
+	return (double)((const Forefetch__AheadCall *)row)->bytes;
+}
+
+static double ahead_user(const void *row)
+{
+	return -(double)((const Forefetch__AheadCall *)row)->uid;
+}
+
+static double ahead_sure(const void *row)
+{
+	return ((const Forefetch__AheadCall *)row)->p_permille;
+}
+
+static const struct row_order ahead_orders[] = {{"turn", ahead_turn},
+    {"size", ahead_size}, {"user", ahead_user}, {"sure", ahead_sure}, {0}};
+
 static void make_ahead(struct top_section *s, struct list *l,
-    const struct top_model *m, struct top_range in)
+    const struct top_model *m, struct top_range in, const struct row_order *by)
 {
 	uint64_t others = 0;
 
@@ -324,6 +395,7 @@ static void make_ahead(struct top_section *s, struct list *l,
 			list_add(l, &m->servers[i], a->ahead[k]);
 		others += a ? a->ahead_omitted : 0;
 	}
+	list_sort(l, by);
 	s->table = table_of(ahead_columns, in);
 	for (size_t i = 0; i < l->n; i++)
 		put_ahead(s->table, &l->items[i]);
@@ -375,22 +447,36 @@ static void put_outcome(struct top_table *t, const struct list_item *it)
 
 /* Puts first what was fetched: there may be a hundred times as many that were
  * not worth it, which the remark counts. */
-static int by_newest(const void *a, const void *b)
+static double outcome_newest(const void *row)
 {
-	const Forefetch__Outcome *x = ((const struct list_item *)a)->row;
-	const Forefetch__Outcome *y = ((const struct list_item *)b)->row;
-	int dropped = (outcome_style(x->prediction->state) == TOP_DIM) -
-		      (outcome_style(y->prediction->state) == TOP_DIM);
+	const Forefetch__Prediction *p =
+	    ((const Forefetch__Outcome *)row)->prediction;
+	double late = outcome_style(p->state) == TOP_DIM ? 1e15 : 0;
 
-	if (dropped != 0)
-		return dropped;
-	return x->prediction->age_us > y->prediction->age_us   ? 1
-	       : x->prediction->age_us < y->prediction->age_us ? -1
-							       : 0;
+	return -late - (double)p->age_us;
 }
 
+static double outcome_size(const void *row)
+{
+	return (double)((const Forefetch__Outcome *)row)->prediction->bytes;
+}
+
+static double outcome_user(const void *row)
+{
+	return -(double)((const Forefetch__Outcome *)row)->uid;
+}
+
+static double outcome_sure(const void *row)
+{
+	return ((const Forefetch__Outcome *)row)->prediction->p_permille;
+}
+
+static const struct row_order outcome_orders[] = {{"newest", outcome_newest},
+    {"size", outcome_size}, {"user", outcome_user}, {"sure", outcome_sure},
+    {0}};
+
 static void make_outcomes(struct top_section *s, struct list *l,
-    const struct top_model *m, struct top_range in)
+    const struct top_model *m, struct top_range in, const struct row_order *by)
 {
 	struct top_rates sum = {.known = false};
 
@@ -406,7 +492,7 @@ static void make_outcomes(struct top_section *s, struct list *l,
 		sum.unused += r->unused;
 		sum.dropped += r->dropped;
 	}
-	qsort(l->items, l->n, sizeof(l->items[0]), by_newest);
+	list_sort(l, by);
 	s->table = table_of(outcome_columns, in);
 	for (size_t i = 0; i < l->n; i++)
 		put_outcome(s->table, &l->items[i]);
@@ -418,11 +504,33 @@ static void make_outcomes(struct top_section *s, struct list *l,
 
 /* ---- all -------------------------------------------------------------- */
 
+static const struct row_order *const orders[TOP_SHOWN] = {
+    [TOP_WAITERS] = waiter_orders,
+    [TOP_CALLS] = call_orders,
+    [TOP_AHEAD] = ahead_orders,
+    [TOP_OUTCOMES] = outcome_orders,
+};
+
+unsigned top_view_orders(enum top_shown shown)
+{
+	unsigned n = 0;
+
+	while (orders[shown] && orders[shown][n].name)
+		n++;
+	return n;
+}
+
+const char *top_sections_order(const struct top_look *look)
+{
+	return orders[look->shown][look->order].name;
+}
+
 void top_sections_make(struct top_section sections[TOP_SHOWN],
     const struct top_model *m, const struct top_look *look)
 {
 	static void (*const makers[TOP_SHOWN])(struct top_section * s,
-	    struct list * l, const struct top_model *m, struct top_range in) = {
+	    struct list * l, const struct top_model *m, struct top_range in,
+	    const struct row_order *by) = {
 	    [TOP_WAITERS] = make_waiters,
 	    [TOP_CALLS] = make_calls,
 	    [TOP_AHEAD] = make_ahead,
@@ -433,8 +541,10 @@ void top_sections_make(struct top_section sections[TOP_SHOWN],
 
 	memset(sections, 0, TOP_SHOWN * sizeof(sections[0]));
 	for (int i = TOP_WAITERS; l && i < TOP_SHOWN; i++) {
+		unsigned by = (int)look->shown == i ? look->order : 0;
+
 		l->n = 0;
-		makers[i](&sections[i], l, m, in);
+		makers[i](&sections[i], l, m, in, &orders[i][by]);
 		top_table_filter(sections[i].table, look->filter);
 	}
 	free(l);

@@ -43,6 +43,10 @@ void top_sections_make(struct top_section sections[TOP_SHOWN],
     const struct top_model *m, const struct top_look *look);
 void top_sections_free(struct top_section sections[TOP_SHOWN]);
 
+/* The name of the order in which the rows of the one section stand that is
+ * shown. */
+const char *top_sections_order(const struct top_look *look);
+
 /* The name of a user, clean; of static memory, until it is called again. */
 const char *top_user_name(uint32_t uid);
 

@@ -60,16 +60,21 @@ static void judge(const struct top_page *p)
 	}
 }
 
-static bool has(const struct top_page *p, const char *text)
+/* The first row that has the text; -1: none has. */
+static int row_with(const struct top_page *p, const char *text)
 {
-	bool found = false;
-
-	for (int i = 0; !found && i < top_page_rows(p); i++) {
+	for (int i = 0; i < top_page_rows(p); i++) {
 		FREED char *row = top_page_row(p, i);
 
-		found = strstr(row, text) != NULL;
+		if (strstr(row, text))
+			return i;
 	}
-	return found;
+	return -1;
+}
+
+static bool has(const struct top_page *p, const char *text)
+{
+	return row_with(p, text) >= 0;
 }
 
 static struct top_page *drawn(
@@ -111,6 +116,7 @@ static void draw_one(const struct top_model *m, size_t size, unsigned k)
 	    .paused = k == 5,
 	    .shown = k < 16 ? TOP_ALL : (enum top_shown)(k % TOP_SHOWN),
 	    .row = k,
+	    .order = k < 16 ? 0 : k % 3,
 	    .details = k % 3 == 0,
 	    .typing = k % 5 == 0};
 	struct top_page *p;
@@ -218,6 +224,31 @@ TEST(test_section_alone)
 	look.row = 0;
 	p = page(&m, look, 80, 24);
 	assert_true(has(p, " used    "));
+}
+
+/* The rows of the one section are sorted as it was asked for; rows that are
+ * equal keep their places. */
+TEST(test_sorted)
+{
+	struct saying what = {
+	    .servers = 1, .rows = 2, .uptime_ms = 1, .count = 1000};
+	struct top_look look = {.server = -1, .keys = true, .shown = TOP_AHEAD};
+	ENDS_BY(top_model_clear) struct top_model m = {0};
+	struct top_page *p;
+
+	assert_int_equal(top_view_orders(TOP_ALL), 0);
+	fill(&m, &what);
+	p = page(&m, look, 120, 24);
+	assert_true(has(p, "s sort: turn"));
+	assert_true(row_with(p, "(queued)") < row_with(p, " READ "));
+	m.servers[0].activity->ahead[1]->bytes = 1;
+	look.order = 1;
+	p = page(&m, look, 120, 24);
+	assert_true(has(p, "s sort: size"));
+	assert_true(row_with(p, " READ ") < row_with(p, "(queued)"));
+	look.order = 2;
+	p = page(&m, look, 120, 24);
+	assert_true(row_with(p, "(queued)") < row_with(p, " READ "));
 }
 
 /* All of a row is there, on a page that has no room for it in a line. */
