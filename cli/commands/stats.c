@@ -280,6 +280,29 @@ static void put_day(
 	    "{returned_bytes:B}|{received_bytes:B}");
 }
 
+/* Prints the same of each mount, if there are several: of one alone it is
+ * nearly what was printed before. */
+static void put_mounts(const Forefetch__ServerStats *srv)
+{
+	struct ctl_table *t;
+
+	if (srv->n_mounts < 2)
+		return;
+	put_title(srv, "mounts, kept over restarts");
+	t = ctl_table_new("mount,since,>calls,>trips saved,>to clients");
+	for (size_t i = 0; i < srv->n_mounts; i++) {
+		const Forefetch__MountStats *m = srv->mounts[i];
+
+		ctl_table_row(t);
+		ctl_table_put(t, m, "{export_path}");
+		ctl_table_cell(t, "%u-%02u-%02u", m->day / 10000,
+		    m->day / 100 % 100, m->day % 100);
+		ctl_table_put(
+		    t, m, "{calls}|{saved_round_trips}|{returned_bytes:B}");
+	}
+	ctl_table_print(t);
+}
+
 /* Prints the totals that are kept over restarts: the last DAYS days, or with
  * `all` every day that is kept, and then their sum since the first one. */
 static void put_balance(const Forefetch__ServerStats *srv, bool all)
@@ -296,6 +319,7 @@ static void put_balance(const Forefetch__ServerStats *srv, bool all)
 		put_day(t, "", srv->days[i]);
 	put_day(t, "since ", srv->balance);
 	ctl_table_print(t);
+	put_mounts(srv);
 }
 
 /* Counters that are zero say little, and there are many; -v prints them. */

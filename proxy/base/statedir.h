@@ -11,7 +11,7 @@
  *	cache_dir/NAME/
  *	  address-nfs, address-mount  last ADDRESS:PORT, a line of text
  *	  link                        what was measured of the link (linkkeep.h)
- *	  totals                      what it was worth (balance.h)
+ *	  totals, mount-totals        what it was worth (balance.h)
  *	  trees                       what was learned (prefetch_save.c)
  *	  pins                        pinned trees (pins_private.h)
  *	  names, names.whole          caches but data (metasave.h)

@@ -155,6 +155,10 @@ struct fsys {
 	 * to look at: clients' calls, those of them that are changes or WRITEs,
 	 * all others that the server was asked for, and bytes of replies. */
 	uint64_t calls, changes, asked, bytes;
+	/* The part of these counts that mountuse_take() has told. */
+	struct fsys_told {
+		uint64_t calls, changes, asked, bytes;
+	} told;
 };
 
 /* Whether a name that is there has one spelling, and listings have it: only
@@ -237,6 +241,7 @@ ftype3 attrcache_type(const struct attrcache *ac, const struct node *node);
 struct fsys *attrcache_fsys(
     const struct attrcache *ac, const struct node *node);
 struct fsys *attrcache_get_fsys(struct attrcache *ac, uint64_t fsid);
+struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid);
 /* All file systems, from `i` = 0 on; NULL behind the last one. */
 struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i);
 

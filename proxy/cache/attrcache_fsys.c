@@ -80,6 +80,13 @@ struct fsys *attrcache_get_fsys(struct attrcache *ac, uint64_t fsid)
 	return i == UINT32_MAX ? NULL : &ac->fsys[i]->fs;
 }
 
+struct fsys *attrcache_find_fsys(struct attrcache *ac, uint64_t fsid)
+{
+	uint32_t *place = ac->fsys_room ? fsys_place(ac, fsid) : NULL;
+
+	return place && *place != 0 ? &ac->fsys[*place - 1]->fs : NULL;
+}
+
 struct fsys *attrcache_fsys_at(struct attrcache *ac, uint32_t i)
 {
 	return i < ac->nfsys ? &ac->fsys[i]->fs : NULL;

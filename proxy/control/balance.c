@@ -1,115 +1,48 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * The sums of a server in a file. The daemon makes one for each server, has
+ * The sums of a server in files. The daemon makes one for each server, has
  * balance_tick() called every second or so, and asks balance_get() for
  * `forefetch stats`. What is added is always the difference between two
  * readings of history_get_totals(), which begin at 0 with each start, so a
- * day's sum over several starts is right.
+ * day's sum over several starts is right; and of mounts, what
+ * mountuse_take() tells.
  */
 #include "control/balance.h"
 
 #include <errno.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include <xxhash.h>
 
 #include "base/log.h"
 #include "base/statedir.h"
 #include "base/statefile.h"
 #include "control/history.h"
+#include "explain/mountuse.h"
 
-/* The version of the line, how many numbers a set of sums has, and the
- * characters of one number with the blank in front of it. */
-enum { VERSION = 1, NUMBERS = 7, DIGITS_MAX = 21 };
-_Static_assert(sizeof(struct balance_sums) == NUMBERS * sizeof(uint64_t),
-    "a set of sums is as many numbers");
-_Static_assert(
-    (BALANCE_DAYS + 1) * NUMBERS * DIGITS_MAX + 40 < BALANCE_TEXT_MAX,
-    "a line has room for all of them");
+/* One of the two files. */
+struct kept_file {
+	const char *name;
+	/* It may be written: the disk answered when the server was opened, and
+	 * the file was readable or not there. */
+	bool on_disk;
+	/* The sums differ from it. */
+	bool changed;
+};
 
 struct balance {
 	struct statedir *sd;
 	const char *server;
 	struct history *history;
+	struct caches *caches;
 	/* The totals of this run that are in `kept` already. */
 	struct history_totals counted;
 	struct balance_kept kept;
-	/* When the file was written, or was found unchanged. */
+	struct balance_mounts mounts;
+	struct kept_file totals_file, mounts_file;
+	/* When the files were written, or were found unchanged. */
 	uint64_t saved_us;
-	/* The file may be written: the disk answered when the server was
-	 * opened, and the file was readable or not there. */
-	bool on_disk;
-	/* `kept` differs from the file. */
-	bool changed;
 };
-
-/* ---- the line ----------------------------------------------------------- */
-
-/* Appends a set of sums at the offset `at`; returns the offset behind it. */
-static size_t put_sums(char *text, size_t at, const struct balance_sums *s)
-{
-	const uint64_t v[NUMBERS] = {s->day, s->calls, s->spared, s->saved_us,
-	    s->added_us, s->returned_bytes, s->received_bytes};
-
-	for (size_t i = 0; i < NUMBERS; i++)
-		at += (size_t)snprintf(
-		    text + at, BALANCE_TEXT_MAX - at, " %" PRIu64, v[i]);
-	return at;
-}
-
-/* Reads a set of sums; returns the place behind it, or NULL where there are too
- * few numbers. */
-static const char *take_sums(const char *p, struct balance_sums *s)
-{
-	uint64_t v[NUMBERS];
-	char *end;
-
-	for (size_t i = 0; i < NUMBERS; i++) {
-		v[i] = strtoull(p, &end, 10);
-		if (end == p)
-			return NULL;
-		p = end;
-	}
-	*s = (struct balance_sums){v[0], v[1], v[2], v[3], v[4], v[5], v[6]};
-	return p;
-}
-
-void balance_format(
-    const struct balance_kept *kept, char text[BALANCE_TEXT_MAX])
-{
-	size_t at = (size_t)snprintf(
-	    text, BALANCE_TEXT_MAX, "%d %zu", VERSION, kept->n);
-
-	at = put_sums(text, at, &kept->all);
-	for (size_t i = 0; i < kept->n; i++)
-		at = put_sums(text, at, &kept->days[i]);
-	snprintf(text + at, BALANCE_TEXT_MAX - at, " %016" PRIx64,
-	    (uint64_t)XXH3_64bits(text, at));
-}
-
-bool balance_parse(const char *text, struct balance_kept *kept)
-{
-	char again[BALANCE_TEXT_MAX];
-	const char *p;
-	int version, len;
-
-	*kept = (struct balance_kept){0};
-	if (sscanf(text, "%d %zu%n", &version, &kept->n, &len) != 2 ||
-	    version != VERSION || kept->n > BALANCE_DAYS)
-		return false;
-	p = take_sums(text + len, &kept->all);
-	for (size_t i = 0; p && i < kept->n; i++)
-		p = take_sums(p, &kept->days[i]);
-	if (!p)
-		return false;
-	/* A line that is not what would be written for it is damaged. */
-	balance_format(kept, again);
-	return strcmp(text, again) == 0;
-}
 
 /* ---- sums --------------------------------------------------------------- */
 
@@ -171,10 +104,54 @@ static uint64_t today(void)
 	       (uint64_t)(tm.tm_mon + 1) * 100 + (uint64_t)tm.tm_mday;
 }
 
+/* The row of a path, or else of the file system, on which several exports may
+ * be: the row keeps the path that it had first. A path that has come to lead to
+ * another file system keeps its row. */
+static struct balance_mount *row_with(
+    struct balance_mounts *m, uint64_t fsid, const char *path)
+{
+	for (size_t i = 0; i < m->n; i++)
+		if (strcmp(m->rows[i].path, path) == 0)
+			return &m->rows[i];
+	for (size_t i = 0; i < m->n; i++)
+		if (m->rows[i].fsid == fsid)
+			return &m->rows[i];
+	return NULL;
+}
+
+/* A row for one more. If there are enough, the one gives way that was used last
+ * on the earliest day, unless that is this day; then there is none. */
+static struct balance_mount *row_free(struct balance_mounts *m, uint64_t day)
+{
+	struct balance_mount *oldest = &m->rows[0];
+
+	if (m->n < BALANCE_MOUNTS)
+		return &m->rows[m->n++];
+	for (size_t i = 1; i < m->n; i++)
+		if (m->rows[i].last_day < oldest->last_day)
+			oldest = &m->rows[i];
+	return oldest->last_day < day ? oldest : NULL;
+}
+
+void balance_mounts_note(
+    struct balance_mounts *kept, uint64_t fsid, const char *path, uint64_t day)
+{
+	struct balance_mount *row = row_with(kept, fsid, path);
+
+	if (!row) {
+		row = row_free(kept, day);
+		if (!row)
+			return;
+		*row = (struct balance_mount){.day = day, .last_day = day};
+		strcpy(row->path, path);
+	}
+	row->fsid = fsid;
+}
+
 /* Adds what happened since the last count. A run that crosses midnight is
  * counted on the day on which it is looked at, which is at most a minute
  * off. */
-static void count(struct balance *b)
+static void count_all(struct balance *b, uint64_t day)
 {
 	struct history_totals now, was = b->counted;
 	struct balance_sums news;
@@ -182,7 +159,7 @@ static void count(struct balance *b)
 	history_get_totals(b->history, &now);
 	if (now.calls == was.calls)
 		return;
-	news = (struct balance_sums){.day = today(),
+	news = (struct balance_sums){.day = day,
 	    .calls = now.calls - was.calls,
 	    .spared = now.spared - was.spared,
 	    .saved_us = now.saved_us - was.saved_us,
@@ -191,55 +168,127 @@ static void count(struct balance *b)
 	    .received_bytes = now.received_bytes - was.received_bytes};
 	balance_add(&b->kept, &news);
 	b->counted = now;
-	b->changed = true;
+	b->totals_file.changed = true;
 }
 
-/* ---- the file ----------------------------------------------------------- */
+/* Adds the news of each row, and first makes rows for what was mounted. A file
+ * system that is not mounted any more, or of which the caches have forgotten
+ * that, keeps its row and goes on in it. */
+static void count_mounts(struct balance *b, uint64_t day)
+{
+	struct mountuse seen[MOUNTUSE_MAX], news;
+	size_t n = mountuse_list(b->caches, seen);
+	char path[BALANCE_MOUNT_PATH + 1];
 
-/* A file that is damaged or of another version is set aside, so that an
- * administrator can look at it and a later release's numbers are not lost by a
- * downgrade. If the file cannot be read at all, the sums of this run are not
- * written either: they would replace numbers that may be good. */
-static void load(struct balance *b, struct statefile_text *text)
+	for (size_t i = 0; i < n; i++) {
+		if (seen[i].path_len == 0 || seen[i].path_len >= sizeof(path) ||
+		    memchr(seen[i].path, 0, seen[i].path_len))
+			continue;
+		memcpy(path, seen[i].path, seen[i].path_len);
+		path[seen[i].path_len] = '\0';
+		balance_mounts_note(&b->mounts, seen[i].fsid, path, day);
+	}
+	for (size_t i = 0; i < b->mounts.n; i++) {
+		struct balance_mount *row = &b->mounts.rows[i];
+
+		if (!mountuse_take(b->caches, row->fsid, &news))
+			continue;
+		row->last_day = day;
+		row->calls += news.calls;
+		if (news.calls > news.changes + news.asked)
+			row->spared += news.calls - news.changes - news.asked;
+		row->returned_bytes += news.bytes;
+		b->mounts_file.changed = true;
+	}
+}
+
+static void count(struct balance *b)
+{
+	uint64_t day = today();
+
+	count_all(b, day);
+	if (b->caches)
+		count_mounts(b, day);
+}
+
+/* ---- the files ---------------------------------------------------------- */
+
+/* Takes up what a file held; returns its line, or NULL. If the file cannot be
+ * read at all, the sums of this run are not written either: they would replace
+ * numbers that may be good. */
+static const char *file_take(
+    struct kept_file *f, const char *name, struct statefile_text *text)
 {
 	const char *line = statefile_first_line(text);
 
-	b->on_disk = line || text->error == -ENOENT || text->error == -EBADMSG;
-	if (!b->on_disk || text->error == -ENOENT ||
-	    (line && balance_parse(line, &b->kept)))
-		return;
-	b->kept = (struct balance_kept){0};
-	log_warn("balance server=%s: the file " BALANCE_FILE
-		 " is damaged: it is set aside as " BALANCE_FILE ".damaged",
-	    b->server);
-	statedir_set_aside(b->sd, b->server, BALANCE_FILE);
+	*f = (struct kept_file){.name = name};
+	f->on_disk =
+	    line ||
+	    (text && (text->error == -ENOENT || text->error == -EBADMSG));
+	return line;
 }
 
-/* Has the line written if something has changed. statedir logs a failure; the
+/* A file that is damaged or of another version is set aside, so that an
+ * administrator can look at it and a later release's numbers are not lost by a
+ * downgrade. */
+static void file_set_aside(struct balance *b, const struct kept_file *f)
+{
+	log_warn("balance server=%s: the file %s is damaged: it is set aside "
+		 "as %s.damaged",
+	    b->server, f->name, f->name);
+	statedir_set_aside(b->sd, b->server, f->name);
+}
+
+static bool is_no_file(const struct statefile_text *text)
+{
+	return text && text->error == -EBADMSG;
+}
+
+static void load(struct balance *b, const struct balance_params *p)
+{
+	const char *line = file_take(&b->totals_file, BALANCE_FILE, p->totals);
+
+	if (is_no_file(p->totals) || (line && !balance_parse(line, &b->kept))) {
+		b->kept = (struct balance_kept){0};
+		file_set_aside(b, &b->totals_file);
+	}
+	line = file_take(&b->mounts_file, BALANCE_MOUNTS_FILE, p->mounts);
+	if (is_no_file(p->mounts) ||
+	    (line && !balance_mounts_parse(line, &b->mounts))) {
+		b->mounts = (struct balance_mounts){0};
+		file_set_aside(b, &b->mounts_file);
+	}
+}
+
+/* Has a line written where its sums have changed. statedir logs a failure; the
  * line is written again when the sums change next. */
 static void save(struct balance *b)
 {
-	char text[BALANCE_TEXT_MAX];
+	char text[BALANCE_MOUNTS_TEXT_MAX];
 
-	if (!b->changed || !b->on_disk)
-		return;
-	b->changed = false;
-	balance_format(&b->kept, text);
-	statedir_save_line(b->sd, b->server, BALANCE_FILE, text);
+	_Static_assert(sizeof(text) >= BALANCE_TEXT_MAX, "it has both lines");
+	if (b->totals_file.changed && b->totals_file.on_disk) {
+		balance_format(&b->kept, text);
+		statedir_save_line(b->sd, b->server, BALANCE_FILE, text);
+	}
+	if (b->mounts_file.changed && b->mounts_file.on_disk) {
+		balance_mounts_format(&b->mounts, text);
+		statedir_save_line(b->sd, b->server, BALANCE_MOUNTS_FILE, text);
+	}
+	b->totals_file.changed = b->mounts_file.changed = false;
 }
 
-struct balance *balance_new(struct statedir *sd, const char *server,
-    struct history *h, struct statefile_text *text)
+struct balance *balance_new(const struct balance_params *p)
 {
 	struct balance *b = calloc(1, sizeof(*b));
 
 	if (!b)
 		return NULL;
-	b->sd = sd;
-	b->server = server;
-	b->history = h;
-	if (text)
-		load(b, text);
+	b->sd = p->state;
+	b->server = p->server;
+	b->history = p->history;
+	b->caches = p->caches;
+	load(b, p);
 	return b;
 }
 
@@ -256,6 +305,11 @@ const struct balance_kept *balance_get(struct balance *b)
 {
 	count(b);
 	return &b->kept;
+}
+
+const struct balance_mounts *balance_get_mounts(const struct balance *b)
+{
+	return &b->mounts;
 }
 
 void balance_free(struct balance *b)

@@ -157,6 +157,23 @@ static void fill_day(const struct balance_sums *s, Forefetch__DayStats *out)
 	out->received_bytes = s->received_bytes;
 }
 
+static void fill_mount_sums(struct reply *r, const struct balance_mounts *kept,
+    Forefetch__ServerStats *out)
+{
+	out->mounts = arena_messages(
+	    &r->arena, &forefetch__mount_stats__descriptor, kept->n);
+	for (size_t i = 0; out->mounts && i < kept->n; i++) {
+		const struct balance_mount *m = &kept->rows[i];
+		Forefetch__MountStats *to = out->mounts[out->n_mounts++];
+
+		to->export_path = arena_bytes(&r->arena, "%s", m->path);
+		to->day = (uint32_t)m->day;
+		to->calls = m->calls;
+		to->saved_round_trips = m->spared;
+		to->returned_bytes = m->returned_bytes;
+	}
+}
+
 /* Missing where nothing was counted yet. */
 static void fill_balance(struct reply *r, const struct control_server *srv,
     Forefetch__ServerStats *out)
@@ -164,7 +181,10 @@ static void fill_balance(struct reply *r, const struct control_server *srv,
 	const struct balance_kept *kept =
 	    srv->balance ? balance_get(srv->balance) : NULL;
 
-	if (!kept || kept->n == 0)
+	if (!kept)
+		return;
+	fill_mount_sums(r, balance_get_mounts(srv->balance), out);
+	if (kept->n == 0)
 		return;
 	out->balance =
 	    arena_message(&r->arena, &forefetch__day_stats__descriptor);

@@ -258,8 +258,11 @@ static int flush_caches(struct caches *c, uint64_t now_us)
  * because of it. */
 int server_flush(struct server *s)
 {
-	int rc = flush_caches(cachehome_caches(s->home), clock_now_us());
+	int rc;
 
+	/* The caches forget what was counted of mounts. */
+	(void)balance_get(s->balance);
+	rc = flush_caches(cachehome_caches(s->home), clock_now_us());
 	event_active(s->ev_bury, EV_TIMEOUT, 0);
 	cachehome_retry(s->home);
 	/* The caches have forgotten which file system an [export] is about,

@@ -340,8 +340,14 @@ static bool open_clients(struct server *s, char *err, size_t errlen)
 		return false;
 	s->history = history_new(s->p.base, on_history, s);
 	if (s->history)
-		s->balance = balance_new(s->p.state, s->name, s->history,
-		    cachehome_text(s->home, CACHEHOME_TOTALS));
+		s->balance = balance_new(&(struct balance_params){
+		    .state = s->p.state,
+		    .server = s->name,
+		    .history = s->history,
+		    .caches = cachehome_caches(s->home),
+		    .totals = cachehome_text(s->home, CACHEHOME_TOTALS),
+		    .mounts = cachehome_text(s->home, CACHEHOME_MOUNT_TOTALS),
+		});
 	if (!s->balance)
 		snprintf(err, errlen, "out of memory");
 	return s->balance != NULL;

@@ -4,7 +4,6 @@
  * be. */
 #include "explain/mountuse.h"
 
-#include <stdbool.h>
 #include <string.h>
 
 #include "cache/caches.h"
@@ -85,4 +84,20 @@ size_t mountuse_list(struct caches *c, struct mountuse rows[MOUNTUSE_MAX])
 		row->path_len = e.path_len;
 	}
 	return n;
+}
+
+bool mountuse_take(struct caches *c, uint64_t fsid, struct mountuse *news)
+{
+	struct fsys *fs = attrcache_find_fsys(c->attr, fsid);
+
+	if (!fs || fs->calls == fs->told.calls)
+		return false;
+	*news = (struct mountuse){.fsid = fsid,
+	    .calls = fs->calls - fs->told.calls,
+	    .changes = fs->changes - fs->told.changes,
+	    .asked = fs->asked - fs->told.asked,
+	    .bytes = fs->bytes - fs->told.bytes};
+	fs->told =
+	    (struct fsys_told){fs->calls, fs->changes, fs->asked, fs->bytes};
+	return true;
 }

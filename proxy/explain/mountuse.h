@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How much the exports that were mounted are used; for `forefetch top`. */
+/* How much the exports that were mounted are used; for `forefetch top`, and for
+ * the sums of each mount. */
 #ifndef FOREFETCH_MOUNTUSE_H
 #define FOREFETCH_MOUNTUSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -25,5 +27,9 @@ struct mountuse {
 /* Fills in a row for each file system that is mounted and known; returns how
  * many. */
 size_t mountuse_list(struct caches *c, struct mountuse rows[MOUNTUSE_MAX]);
+
+/* Fills in the counts of a file system, mounted or not, since this was called
+ * for it last; without a path. False where it is not known or has no news. */
+bool mountuse_take(struct caches *c, uint64_t fsid, struct mountuse *news);
 
 #endif

@@ -46,6 +46,27 @@ class Balance(daemon.Case):
         self.work()
         self.assert_kept(then, CALLS)
 
+    def test_mounts(self):
+        with self.connect() as client:
+            client.call(rpc.MNT, opaque("/src"), prog=rpc.MOUNT)
+        self.work()
+        then = self.ff.control("stats")["mounts"]
+        self.assertEqual([m["export_path"] for m in then], ["/src"])
+        self.assertGreaterEqual(then[0]["calls"], CALLS)
+        self.assertGreater(then[0]["saved_round_trips"], 0)
+        self.assertEqual(then[0]["day"], int(time.strftime("%Y%m%d")))
+        self.ff.stop()
+        self.ff.start()
+        self.assertEqual(self.ff.control("stats")["mounts"], then)
+        # A client that has it mounted does not mount it again.
+        out = daemon.run("--socket", self.ff.socket, "drop",
+                         program=daemon.binary("forefetch"))
+        self.assertEqual(out.returncode, 0, out.stdout)
+        self.work()
+        now = self.ff.control("stats")["mounts"]
+        self.assertEqual(len(now), 1)
+        self.assertGreaterEqual(now[0]["calls"], then[0]["calls"] + CALLS)
+
     def test_section_goes_and_comes(self):
         self.work()
         then = self.kept()

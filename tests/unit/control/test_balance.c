@@ -12,6 +12,7 @@
 #include "base/statefile.h"
 #include "control/balance.h"
 #include "control/history.h"
+#include "explain/mountuse.h"
 
 static struct balance_sums sums(uint64_t day, uint64_t n)
 {
@@ -99,6 +100,101 @@ TEST(test_line)
 	assert_false(balance_parse("2 0 0 0 0 0 0 0 0", &again));
 }
 
+TEST(test_rows_of_mounts)
+{
+	struct balance_mounts kept = {0};
+	char path[16];
+
+	for (unsigned i = 0; i < BALANCE_MOUNTS; i++) {
+		snprintf(path, sizeof(path), "/m%u", i);
+		balance_mounts_note(&kept, i + 1, path, 20270102);
+	}
+	/* Another export on a file system, and one that has moved. */
+	balance_mounts_note(&kept, 1, "/other", 20270103);
+	balance_mounts_note(&kept, 99, "/m1", 20270103);
+	assert_int_equal(kept.n, BALANCE_MOUNTS);
+	assert_string_equal(kept.rows[0].path, "/m0");
+	assert_int_equal(kept.rows[1].fsid, 99);
+	/* Two that have changed places. */
+	balance_mounts_note(&kept, 4, "/m2", 20270103);
+	balance_mounts_note(&kept, 3, "/m3", 20270103);
+	assert_int_equal(kept.rows[2].fsid, 4);
+	assert_int_equal(kept.rows[3].fsid, 3);
+	/* There is room for one that nobody uses on the same day. */
+	for (unsigned i = 0; i < BALANCE_MOUNTS; i++)
+		kept.rows[i].last_day = 20270104;
+	balance_mounts_note(&kept, 100, "/new", 20270104);
+	for (unsigned i = 0; i < BALANCE_MOUNTS; i++)
+		assert_int_not_equal(kept.rows[i].fsid, 100);
+	kept.rows[7].last_day = 20270103;
+	balance_mounts_note(&kept, 100, "/new", 20270104);
+	assert_string_equal(kept.rows[7].path, "/new");
+	assert_int_equal(kept.rows[7].calls, 0);
+}
+
+TEST(test_line_of_mounts)
+{
+	struct balance_mounts kept = {0}, again;
+	char text[BALANCE_MOUNTS_TEXT_MAX], bad[BALANCE_MOUNTS_TEXT_MAX];
+	char path[BALANCE_MOUNT_PATH + 1];
+
+	memset(path, 0xff, sizeof(path) - 1);
+	path[sizeof(path) - 1] = '\0';
+	for (unsigned i = 0; i < BALANCE_MOUNTS; i++) {
+		path[0] = (char)(i + 1);
+		balance_mounts_note(
+		    &kept, UINT64_MAX - i, path, UINT64_MAX - 100);
+		kept.rows[i].calls = kept.rows[i].spared =
+		    kept.rows[i].returned_bytes = UINT64_MAX;
+	}
+	balance_mounts_format(&kept, text);
+	assert_true(balance_mounts_parse(text, &again));
+	assert_memory_equal(&again, &kept, sizeof(kept));
+	for (size_t i = 0; i < strlen(text); i += i < 100 ? 1 : 97) {
+		memcpy(bad, text, sizeof(bad));
+		bad[i] ^= 1;
+		assert_false(balance_mounts_parse(bad, &again));
+		bad[i] = '\0';
+		assert_false(balance_mounts_parse(bad, &again));
+	}
+	assert_false(balance_mounts_parse("1 99999999999", &again));
+	assert_false(balance_mounts_parse("1 1 1 1 1 1 1 1 2f 0", &again));
+	assert_false(balance_mounts_parse("1 1 1 1 1 1 1 1 2", &again));
+}
+
+/* ---- what is mounted ----------------------------------------------------- */
+
+static struct mountuse mounted[2];
+static size_t nmounted;
+static uint64_t new_calls[3]; /* by file system */
+
+size_t __wrap_mountuse_list(
+    struct caches *c, struct mountuse rows[MOUNTUSE_MAX]);
+size_t __wrap_mountuse_list(
+    struct caches *c, struct mountuse rows[MOUNTUSE_MAX])
+{
+	(void)c;
+	memcpy(rows, mounted, nmounted * sizeof(rows[0]));
+	return nmounted;
+}
+
+bool __wrap_mountuse_take(
+    struct caches *c, uint64_t fsid, struct mountuse *news);
+bool __wrap_mountuse_take(
+    struct caches *c, uint64_t fsid, struct mountuse *news)
+{
+	uint64_t n = new_calls[fsid];
+
+	(void)c;
+	*news = (struct mountuse){.fsid = fsid,
+	    .calls = n,
+	    .changes = n / 10,
+	    .asked = n / 10,
+	    .bytes = n * 100};
+	new_calls[fsid] = 0;
+	return n > 0;
+}
+
 /* ---- restarts ----------------------------------------------------------- */
 
 struct run {
@@ -117,7 +213,7 @@ static const struct metrics *measure(void *ctx)
 
 static void run_begin(struct run *r, const char *dir, bool on_disk)
 {
-	struct statefile_text text;
+	struct statefile_text text, mounts;
 	char err[256], path[64];
 
 	r->base = event_base_new();
@@ -130,9 +226,17 @@ static void run_begin(struct run *r, const char *dir, bool on_disk)
 	r->h = history_new(r->base, measure, r->m);
 	snprintf(path, sizeof(path), "%s/nas/" BALANCE_FILE, dir);
 	statefile_read(path, BALANCE_TEXT_MAX, &text);
-	r->b = balance_new(r->sd, "nas", r->h, on_disk ? &text : NULL);
+	snprintf(path, sizeof(path), "%s/nas/" BALANCE_MOUNTS_FILE, dir);
+	statefile_read(path, BALANCE_MOUNTS_TEXT_MAX, &mounts);
+	r->b = balance_new(&(struct balance_params){.state = r->sd,
+	    .server = "nas",
+	    .history = r->h,
+	    .caches = (struct caches *)r,
+	    .totals = on_disk ? &text : NULL,
+	    .mounts = on_disk ? &mounts : NULL});
 	assert_non_null(r->b);
 	statefile_free_text(&text);
+	statefile_free_text(&mounts);
 }
 
 static void work(struct run *r, unsigned calls)
@@ -216,4 +320,52 @@ TEST(test_restarts)
 		assert_all(&r, 2);
 		run_end(&r);
 	}
+}
+
+static void assert_mount(
+    struct run *r, size_t i, const char *path, uint64_t calls)
+{
+	const struct balance_mounts *m;
+
+	(void)balance_get(r->b);
+	m = balance_get_mounts(r->b);
+	assert_true(i < m->n);
+	assert_string_equal(m->rows[i].path, path);
+	assert_int_equal(m->rows[i].calls, calls);
+	assert_int_equal(m->rows[i].spared, calls - calls / 10 * 2);
+	assert_int_equal(m->rows[i].returned_bytes, calls * 100);
+}
+
+/* A mount's sums go on over a restart, and where the caches have forgotten what
+ * was mounted. */
+TEST(test_mounts)
+{
+	const char *dir = unittest_folder();
+	char path[64];
+	struct run r;
+
+	mounted[0] = (struct mountuse){
+	    .path = "/home and more", .path_len = 5, .fsid = 1};
+	mounted[1] =
+	    (struct mountuse){.path = "/a\0b", .path_len = 4, .fsid = 2};
+	nmounted = 2;
+	new_calls[1] = new_calls[2] = 20;
+	run_begin(&r, dir, true);
+	assert_mount(&r, 0, "/home", 20);
+	assert_int_equal(balance_get_mounts(r.b)->n, 1);
+	nmounted = 0;
+	new_calls[1] = 10;
+	run_end(&r);
+	run_begin(&r, dir, true);
+	assert_mount(&r, 0, "/home", 30);
+	new_calls[1] = 10;
+	assert_mount(&r, 0, "/home", 40);
+	run_end(&r);
+	snprintf(path, sizeof(path), "%s/nas/" BALANCE_MOUNTS_FILE, dir);
+	spoil(path, 1);
+	run_begin(&r, dir, true);
+	assert_int_equal(balance_get_mounts(r.b)->n, 0);
+	iopool_drain(r.pool);
+	assert_int_not_equal(access(path, F_OK), 0);
+	run_end(&r);
 }

@@ -138,7 +138,7 @@ TEST(test_stats)
 	    "\"histogram\":[[1,2,3],[4,5,18446744073709551615]]}],"
 	    "\"counters\":{\"drc_hits\":5},\"gauges\":{},"
 	    "\"prefetch\":null,"
-	    "\"balance\":null,\"days\":[]}");
+	    "\"balance\":null,\"days\":[],\"mounts\":[]}");
 }
 
 static void expect_put(const void *message, const char *text, const char *want)
