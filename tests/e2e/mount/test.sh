@@ -41,6 +41,8 @@ has() { options_of "$1" | tr , '\n' | grep -qx "$2"; }
 sections() { forefetch status --json | grep -o '{"name":"[^"]*","address"' | cut -d'"' -f4 | paste -sd ' '; }
 is_empty() { [ -z "$(sections)" ] && ! ls $RUN/*.conf >/dev/null 2>&1; }
 same_list() { [ "$(sections)" = "$1" ]; }
+# What those who remove forefetch ask first.
+is_detached() { ! "$LAB_ROOT/configs/in-use" 2>/run/in-use && grep -q detached /run/in-use; }
 
 # Fails with that status, and says that; nothing changes.
 refused() {	# STATUS TEXT COMMAND...
@@ -136,6 +138,7 @@ exec 5</mnt/a/sub/file
 check "a busy mount is not unmounted" sh -c "! umount /mnt/a 2>/dev/null"
 check "it can be detached" forefetch umount -l /mnt/a
 check "its section stays" same_list "$LAB_ADDR"
+check "and forefetch is in use" is_detached
 exec 5<&-
 check "mount again" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 unshare -m sleep 100 &
@@ -148,6 +151,7 @@ wait $apart 2>/dev/null
 check "the next mount clears up" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 check "umount ends the last" umount /mnt/a
 check "nothing is left" lab_poll 5 is_empty
+check "nor is forefetch in use" lab_poll 5 "$LAB_ROOT/configs/in-use"
 
 # --- two at once, of a server that nobody knows
 jobs=()
