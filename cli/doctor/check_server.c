@@ -141,7 +141,7 @@ static void check_listen(
 		    "%s: while forefetchd is stopped, any local user may "
 		    "listen there, and answer in its place",
 		    listen);
-		findings_remedy(out, "choose a port below 1024, such as 289");
+		findings_remedy(out, "choose a port below 1024, such as 307");
 	}
 }
 

@@ -123,7 +123,8 @@ static int umount_dir(struct umount_job *job, const char *dir)
 	if (code)
 		mount_fail(&job->talk, code, "unmount",
 		    "%s: %s; if programs use it, fuser -vm %s or lsof tells "
-		    "which, and -l detaches it all the same",
+		    "which; -l detaches it, and they go on with it "
+		    "until they end",
 		    real, why.text, real);
 	else
 		mount_step(&job->talk, "unmount", "%s", real);

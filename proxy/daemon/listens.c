@@ -20,8 +20,7 @@
 /* BACKLOG is how many connections wait while the daemon restarts. */
 enum {
 	BACKLOG = 128,
-	/* The port that is advised, as in the examples of forefetch.conf(5). */
-	SAFE_PORT = 289, /* as in the examples of forefetch.conf(5) */
+	SAFE_PORT = 307, /* as in the examples of forefetch.conf(5) */
 	NAME_MAX_BYTES = NETMATCH_TEXT_MAX + 8,
 };
 
