@@ -269,12 +269,17 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 
 /* A day is written as the number 20261231, so that its parts are read by
  * division. `when` stands in front of it. */
+static void put_date(struct ctl_table *t, const char *when, uint32_t day)
+{
+	ctl_table_cell(
+	    t, "%s%u-%02u-%02u", when, day / 10000, day / 100 % 100, day % 100);
+}
+
 static void put_day(
     struct ctl_table *t, const char *when, const Forefetch__DayStats *d)
 {
 	ctl_table_row(t);
-	ctl_table_cell(t, "%s%u-%02u-%02u", when, d->day / 10000,
-	    d->day / 100 % 100, d->day % 100);
+	put_date(t, when, d->day);
 	ctl_table_put(t, d,
 	    "{calls}|{saved_round_trips}|{saved_us:A}|{added_us:A}|"
 	    "{returned_bytes:B}|{received_bytes:B}");
@@ -295,8 +300,7 @@ static void put_mounts(const Forefetch__ServerStats *srv)
 
 		ctl_table_row(t);
 		ctl_table_put(t, m, "{export_path}");
-		ctl_table_cell(t, "%u-%02u-%02u", m->day / 10000,
-		    m->day / 100 % 100, m->day % 100);
+		put_date(t, "", m->day);
 		ctl_table_put(
 		    t, m, "{calls}|{saved_round_trips}|{returned_bytes:B}");
 	}

@@ -358,7 +358,8 @@ static void put_ahead(struct top_table *t, const struct list_item *it)
 	put_object(t, &c->dir, &c->name, &c->entry, c->object);
 }
 
-/* As the daemon tells them: what is under way, and what comes next. */
+/* Leaves the rows as the daemon tells them: first what is under way, then what
+ * comes next. */
 static double ahead_turn(const void *row)
 {
 	(void)row;
@@ -451,9 +452,9 @@ static double outcome_newest(const void *row)
 {
 	const Forefetch__Prediction *p =
 	    ((const Forefetch__Outcome *)row)->prediction;
-	double late = outcome_style(p->state) == TOP_DIM ? 1e15 : 0;
+	double behind_us = outcome_style(p->state) == TOP_DIM ? 1e15 : 0;
 
-	return -late - (double)p->age_us;
+	return -behind_us - (double)p->age_us;
 }
 
 static double outcome_size(const void *row)

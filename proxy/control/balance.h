@@ -109,7 +109,8 @@ void balance_tick(struct balance *b, uint64_t now_us);
 /* All until now. The result belongs to `b` and is overwritten by the next call
  * of any function here. */
 const struct balance_kept *balance_get(struct balance *b);
-/* The mounts as they are in balance_get(), which counts them. */
+/* Returns the mounts as balance_get() has counted them last; the result stays
+ * valid as that one does. */
 const struct balance_mounts *balance_get_mounts(const struct balance *b);
 
 /* Adds `news` to the sums of all time and to those of its day, which may be
