@@ -12,7 +12,7 @@ sys.path[:0] = [os.path.dirname(HERE),
 import daemon
 from case_reload import Reload
 
-LINE = "0.2.0 /var/cache/forefetch/nas/journal\n"
+LINE = "0.3.0 /var/cache/forefetch/nas/journal\n"
 
 
 class Pending(Reload):
@@ -45,7 +45,7 @@ class Pending(Reload):
 
     def test_start(self):
         self.leave()
-        self.refuses("forefetch 0.2.0 keeps in /var/cache/forefetch/nas/"
+        self.refuses("forefetch 0.3.0 keeps in /var/cache/forefetch/nas/"
                      "journal")
         os.unlink(self.mark)
         self.ff.start()
@@ -56,7 +56,7 @@ class Pending(Reload):
             with self.subTest(text[:20]):
                 self.leave(text)
                 self.refuses("that a later release")
-        for text in ("\x1b[31m evil\x1b \n", "0.2.0 " + "y" * 5000):
+        for text in ("\x1b[31m evil\x1b \n", "0.3.0 " + "y" * 5000):
             with self.subTest(text[:20]):
                 self.leave(text)
                 self.refuses("keeps in")
