@@ -602,6 +602,8 @@ class Readme(unittest.TestCase):
             cut = f.read().replace("|\n\n![", "|\n| node | 1 |\n\n![", 1)
         with self.assertRaisesRegex(readme.Wrong, "other columns"):
             readme.jobs(cut)
+        with self.assertRaisesRegex(readme.Wrong, "other columns"):
+            readme.others("## NFSv4.2, FS-Cache, sshfs\n\n| job |\n\n## Next\n")
 
 
 class CommandLine(unittest.TestCase):
