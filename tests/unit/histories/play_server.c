@@ -81,6 +81,14 @@ static bool is_replayed(struct play *p, struct fakeserver_call *call)
 	       fakeserver_repeat(p->place.nfs, call);
 }
 
+/* The daemon hears of the server now; a reply that the server keeps back, or
+ * that is lost, tells nothing. */
+static bool answers(struct play *p)
+{
+	p->answered_ns = vclock_wall_ns();
+	return true;
+}
+
 static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
 {
 	play_turns_look(p, call);
@@ -112,6 +120,7 @@ static void fail(struct play *p, struct fakeserver_call *call, bool done)
 		    p->judge, call->proc, &call->args, call->uid, status);
 		fakeserver_answer(p->place.nfs, call, status);
 	}
+	(void)answers(p);
 }
 
 /* The call meets the fault that waits for one, if it may. */
@@ -145,7 +154,7 @@ static bool is_left_undone(struct play *p, struct fakeserver_call *call)
 	if (p->defect != DEFECT_UNDONE || call->proc->proc != NFSPROC3_REMOVE)
 		return false;
 	fakeserver_answer(p->place.nfs, call, NFS3_OK);
-	return true;
+	return answers(p);
 }
 
 bool play_serve(struct play *p, const struct event *e)
@@ -154,20 +163,20 @@ bool play_serve(struct play *p, const struct event *e)
 
 	if (!call)
 		return false;
-	p->answered_ns = vclock_wall_ns();
 	if (call->held) {
 		fakeserver_release(p->place.nfs, call);
-		return true;
+		return answers(p);
 	}
 	if (is_replayed(p, call))
-		return true;
+		return answers(p);
 	p->served++;
 	if (is_left_undone(p, call) || meets_fault(p, call))
 		return true;
 	serve(p, call, NFS3_OK);
-	if (!p->prompt && e->place % 8 == 0)
+	if (!p->prompt && e->place % 8 == 0) {
 		fakeserver_hold(p->place.nfs, call);
-	else
-		fakeserver_do(p->place.nfs, call);
-	return true;
+		return true;
+	}
+	fakeserver_do(p->place.nfs, call);
+	return answers(p);
 }
