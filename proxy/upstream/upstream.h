@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * Calls to one program of one server: connections, calls in flight, and what
- * happens to them when a connection breaks.
+ * happens to them when a connection breaks. Another protocol to the server
+ * would stand beside it, behind these functions (docs/EXTENDING.md).
  *
  * A call is sent until it is answered (the semantics of a hard mount), and
  * always under the same XID. One that may change something goes over the
