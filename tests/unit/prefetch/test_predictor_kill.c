@@ -68,13 +68,16 @@ static void child_run(const char *path, int safe)
 	}
 }
 
-/* Kills it after a while; the last that it said. */
-static uint64_t child_kill(pid_t pid, int safe, long after_us)
+/* Kills it after a while, and not before it has said `least` numbers. Returns
+ * the last that it said. */
+static uint64_t child_kill(pid_t pid, int safe, int least, long after_us)
 {
 	struct timespec wait = {0, after_us * 1000};
 	uint64_t objects, last = 0;
 	int status;
 
+	for (; least > 0; least--)
+		assert_int_equal(read(safe, &last, sizeof(last)), sizeof(last));
 	nanosleep(&wait, NULL);
 	kill(pid, SIGKILL);
 	assert_int_equal(waitpid(pid, &status, 0), pid);
@@ -104,7 +107,8 @@ TEST(test_kill)
 		if (pid == 0)
 			child_run(path, fds[1]);
 		close(fds[1]);
-		safe = child_kill(pid, fds[0], 1000 + i * 997 % 20000);
+		safe =
+		    child_kill(pid, fds[0], i % 8 == 7, 1000 + i * 997 % 20000);
 		close(fds[0]);
 		ret = predictor_load(p, path, err);
 		if (ret && (ret != -ENOENT || safe || most))
