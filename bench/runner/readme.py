@@ -81,7 +81,8 @@ def losses(report):
         if said else "- On a fast local network it gains little."
 
 
-# For how long each of them may show a stale name, by its row in the report.
+# By the name of a row in the report: its name in README, and for how long such
+# a mount may show a stale name.
 OTHERS = {
     "NFSv3": ("NFSv3", "the kernel's own 3 to 60 s"),
     "NFSv4.2": ("NFSv4.2", "the kernel's own 3 to 60 s"),
@@ -96,8 +97,9 @@ OTHERS = {
 
 
 def others(report):
-    """The other ways to mount a server; those that could not be
-    had are named below it. What has no cache of its own takes as long the first time."""
+    """The table of other ways to mount a server, and below it those that could
+    not be measured. The kernel's NFS takes as long the first time as later,
+    since its caches are emptied before each run."""
     section = find("the section on other ways to mount",
                    r"(?s)## NFSv4.2, FS-Cache, sshfs[^\n]*\n(.*?)\n## ", report)[1]
     out = ["| | first run | later runs | names and attributes may be stale for |",

@@ -271,7 +271,8 @@ class Load(daemon.Case):
     settings = {"connections": 1}
 
     def test_300_connections(self):
-        # The one that looked whether the daemon listens is none of them.
+        # The connection that start() made to see whether the daemon listens
+        # must not count as one of these.
         self.ff.clients(0)
         held = [self.connect() for _ in range(300)]
         self.ff.counted("connections_closed_idle", 44)

@@ -29,7 +29,8 @@ class Idle(daemon.Case):
 
     def test_used_connections_stay(self):
         """Those of clients that called a moment ago are not closed."""
-        # The one that looked whether the daemon listens is none of them.
+        # The connection that start() made to see whether the daemon listens
+        # must not count as one of these.
         self.ff.clients(0)
         held = []
         self.up.script(rpc.READ, lambda call: held.append(call) or HOLD)

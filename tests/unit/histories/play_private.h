@@ -74,8 +74,8 @@ struct play {
 	/* The server does this with the next call that it may do it with;
 	 * EVENT_SERVE: it does what it should. */
 	struct event next;
-	uint64_t answered_ns; /* when a reply of the server went out, last */
-	uint64_t lost_ns;     /* when connections to the server were, last */
+	uint64_t answered_ns; /* when the server last sent a reply */
+	uint64_t lost_ns; /* when connections to the server were last lost */
 	/* Faults that may have calls sent again, in another order. */
 	unsigned disturbed;
 	unsigned served; /* calls that the server did, or refused */

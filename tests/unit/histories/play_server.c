@@ -81,12 +81,11 @@ static bool is_replayed(struct play *p, struct fakeserver_call *call)
 	       fakeserver_repeat(p->place.nfs, call);
 }
 
-/* The daemon hears of the server now; a reply that the server keeps back, or
- * that is lost, tells nothing. */
-static bool answers(struct play *p)
+/* The server sends a reply, so it is not silent. Callers leave out replies that
+ * it keeps back or that are lost, since the daemon does not hear of these. */
+static void note_reply(struct play *p)
 {
 	p->answered_ns = vclock_wall_ns();
-	return true;
 }
 
 static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
@@ -120,7 +119,7 @@ static void fail(struct play *p, struct fakeserver_call *call, bool done)
 		    p->judge, call->proc, &call->args, call->uid, status);
 		fakeserver_answer(p->place.nfs, call, status);
 	}
-	(void)answers(p);
+	note_reply(p);
 }
 
 /* The call meets the fault that waits for one, if it may. */
@@ -154,7 +153,8 @@ static bool is_left_undone(struct play *p, struct fakeserver_call *call)
 	if (p->defect != DEFECT_UNDONE || call->proc->proc != NFSPROC3_REMOVE)
 		return false;
 	fakeserver_answer(p->place.nfs, call, NFS3_OK);
-	return answers(p);
+	note_reply(p);
+	return true;
 }
 
 bool play_serve(struct play *p, const struct event *e)
@@ -165,18 +165,22 @@ bool play_serve(struct play *p, const struct event *e)
 		return false;
 	if (call->held) {
 		fakeserver_release(p->place.nfs, call);
-		return answers(p);
+		note_reply(p);
+		return true;
 	}
-	if (is_replayed(p, call))
-		return answers(p);
+	if (is_replayed(p, call)) {
+		note_reply(p);
+		return true;
+	}
 	p->served++;
 	if (is_left_undone(p, call) || meets_fault(p, call))
 		return true;
 	serve(p, call, NFS3_OK);
 	if (!p->prompt && e->place % 8 == 0) {
 		fakeserver_hold(p->place.nfs, call);
-		return true;
+	} else {
+		fakeserver_do(p->place.nfs, call);
+		note_reply(p);
 	}
-	fakeserver_do(p->place.nfs, call);
-	return answers(p);
+	return true;
 }

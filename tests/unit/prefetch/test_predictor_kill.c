@@ -68,8 +68,8 @@ static void child_run(const char *path, int safe)
 	}
 }
 
-/* Kills it after a while, and not before it has said `least` numbers. Returns
- * the last that it said. */
+/* Kills the child `after_us` after it has said `least` numbers. Returns the
+ * last number that it said. */
 static uint64_t child_kill(pid_t pid, int safe, int least, long after_us)
 {
 	struct timespec wait = {0, after_us * 1000};
