@@ -57,11 +57,12 @@ static void child_adds(struct fixture *fx, unsigned seed, int said)
 
 /* The parent kills a child that adds files, at any moment; what it then finds
  * is right. In every other round it first waits until the child has files on
- * the disk, so that a busy machine does not leave it with nothing to find. */
+ * the disk, so that a busy machine does not leave it with nothing to find. How
+ * many it finds depends on how far the child came, and it may be none. */
 TEST(test_kill)
 {
 	ENDS_BY(fixture_end) struct fixture fx;
-	unsigned found = 0;
+	unsigned rounds_kept = 0;
 	char byte;
 	int said[2];
 
@@ -83,12 +84,12 @@ TEST(test_kill)
 		close(said[0]);
 		fx.pool = iopool_new(fx.base, 2);
 		fixture_open(&fx);
-		found += count_files(&fx, 300, 4000);
+		rounds_kept += count_files(&fx, 300, 4000) > 0;
 		assert_int_equal(stats_of(&fx).bad_extents, 0);
 		fixture_close(&fx);
 		iopool_free(fx.pool);
 	}
-	assert_true(found > 1000);
+	assert_true(rounds_kept >= 10);
 	fx.pool = iopool_new(fx.base, 1);
 }
 
