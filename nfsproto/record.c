@@ -197,9 +197,11 @@ enum record_status record_reader_next(
 	}
 }
 
-bool record_reader_partial(const struct record_reader *r)
+size_t record_reader_partial_bytes(const struct record_reader *r)
 {
-	return r->fragments > 0 || r->fill > r->scan;
+	size_t mark = r->fragments > 0 ? RECORD_MARK_BYTES : 0;
+
+	return mark + r->fill - r->start;
 }
 
 uint64_t record_reader_moved_bytes(const struct record_reader *r)

@@ -13,7 +13,9 @@
 #include "daemon/cachehome.h"
 #include "daemon/clients.h"
 #include "daemon/server_private.h"
+#include "link/budget.h"
 #include "link/linkest.h"
+#include "prefetch/prefetch.h"
 #include "svc/drc.h"
 #include "upstream/dial.h"
 
@@ -111,6 +113,20 @@ static void on_nfs_received(
 		linkest_arrived(s->estimate, bytes, begun, now_us);
 }
 
+/* The replies that have come whole were taken. A call ahead may fit behind what
+ * is left of the others. */
+static void on_nfs_read(void *ctx)
+{
+	struct server *s = ctx;
+
+	if (!s->estimate)
+		return;
+	linkest_set_part(
+	    s->estimate, upstream_partial_bytes(s->up[RESOLVE_NFS]));
+	if (s->prefetch && budget_take_room(prefetch_budget(s->prefetch)))
+		prefetch_wake(s->prefetch, clock_now_us());
+}
+
 static void on_mount_port(void *ctx, unsigned conn, uint16_t port)
 {
 	(void)ctx;
@@ -168,6 +184,7 @@ static struct upstream *new_upstream(struct server *s, enum resolve_what what)
 	    .on_port = nfs ? on_nfs_port : on_mount_port,
 	    .on_back = nfs ? on_nfs_back : NULL,
 	    .on_received = nfs ? on_nfs_received : NULL,
+	    .on_read = nfs ? on_nfs_read : NULL,
 	    .ctx = s};
 
 	return upstream_new(&up);

@@ -40,6 +40,9 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
+/* A route with a limit of fewer units is a short one: see budget_arrived(). */
+enum { ROUTE_SHORT = 4 };
+
 /* The most that a link is taken to hold: 1 Gb/s at a round trip of 130 ms. The
  * window may be one unit more. */
 enum { WINDOW_MAX = 16 << 20 };
@@ -51,10 +54,12 @@ struct budget {
 	uint64_t window_bytes;
 	uint64_t inflight_bytes;
 	uint64_t inflight_max_bytes;
+	unsigned calls;  /* in flight */
 	unsigned routes; /* linkest_routes() when it was last looked at */
 	bool slow_start;
 	bool full; /* a call did not fit into the window since it last grew */
-	uint64_t cut_us; /* the window is not halved again before this */
+	uint64_t waits_bytes; /* of the call that had no room; 0: none waits */
+	uint64_t cut_us;      /* the window is not halved again before this */
 
 	uint64_t crowded_us; /* last time the window was above its least */
 	uint64_t probed_us;  /* when the last silence for a probe ended */
@@ -190,6 +195,24 @@ static void budget_route(struct budget *b)
 	b->pause_us = 0;
 }
 
+/* Returns the bytes that have arrived of calls ahead whose replies are not
+ * whole, where they matter: a route that holds several units is not idle while
+ * one of them comes to its end. Nobody knows to which call a part of a reply
+ * belongs, so they count only while no client's call is under way. */
+static uint64_t budget_arrived(const struct budget *b)
+{
+	bool own = b->calls == linkest_calls(b->le);
+	bool is_short = budget_limit_bytes(b) < ROUTE_SHORT * budget_unit(b);
+
+	return own && is_short ? linkest_arrived_bytes(b->le) : 0;
+}
+
+/* Returns the bytes that are still to come of the calls ahead. */
+static uint64_t budget_left(const struct budget *b)
+{
+	return minus_u64(b->inflight_bytes, budget_arrived(b));
+}
+
 /*
  * Returns the part of a reply that has to fit below the limits. A reply that is
  * longer than a unit may exceed them by as much as it is longer: otherwise it
@@ -205,14 +228,23 @@ static uint64_t budget_part(const struct budget *b, uint64_t wire)
 	return wire - min_u64(out, (budget_limit_bytes(b) - unit) / 4);
 }
 
+static bool budget_has_room(const struct budget *b, uint64_t wire)
+{
+	uint64_t part = budget_part(b, wire);
+	uint64_t link = linkest_inflight_bytes(b->le) - budget_arrived(b);
+
+	return b->inflight_bytes == 0 ||
+	       (budget_left(b) + part <= b->window_bytes &&
+		   link + part <= budget_limit_bytes(b));
+}
+
 bool budget_may(
     struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us)
 {
 	uint64_t wire = linkest_wire_bytes(bytes);
-	uint64_t part = budget_part(b, wire);
-	uint64_t link = linkest_inflight_bytes(b->le) + part;
 
 	*wait_us = 0;
+	b->waits_bytes = 0;
 	budget_route(b);
 	if (now_us < b->pause_us) {
 		*wait_us = b->pause_us - now_us;
@@ -225,10 +257,10 @@ bool budget_may(
 		*wait_us = b->inflight_bytes > 0 ? 0 : PROBE_US;
 		return false;
 	}
-	if (b->inflight_bytes > 0 &&
-	    (b->inflight_bytes + part > b->window_bytes ||
-		link > budget_limit_bytes(b))) {
-		b->full |= b->inflight_bytes + part > b->window_bytes;
+	if (!budget_has_room(b, wire)) {
+		b->full |=
+		    budget_left(b) + budget_part(b, wire) > b->window_bytes;
+		b->waits_bytes = wire;
 		return false;
 	}
 	*wait_us = budget_tokens_wait(b, wire);
@@ -243,8 +275,16 @@ void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us)
 	budget_fill(b, now_us);
 	b->tokens -= (int64_t)wire * SECOND_US;
 	b->inflight_bytes += wire;
-	b->inflight_max_bytes =
-	    max_u64(b->inflight_max_bytes, b->inflight_bytes);
+	b->calls++;
+	b->inflight_max_bytes = max_u64(b->inflight_max_bytes, budget_left(b));
+}
+
+bool budget_take_room(struct budget *b)
+{
+	if (b->waits_bytes == 0 || !budget_has_room(b, b->waits_bytes))
+		return false;
+	b->waits_bytes = 0;
+	return true;
 }
 
 void budget_likely(struct budget *b, uint64_t bytes, double p)
@@ -259,6 +299,7 @@ static void budget_ended(struct budget *b, uint64_t wire)
 {
 	assert(b->inflight_bytes >= wire);
 	b->inflight_bytes -= wire;
+	b->calls--;
 }
 
 static uint64_t budget_target_us(const struct budget *b)
@@ -370,7 +411,7 @@ void budget_pause(struct budget *b, uint64_t until_us)
 
 uint64_t budget_inflight_bytes(const struct budget *b)
 {
-	return b->inflight_bytes;
+	return budget_left(b);
 }
 
 uint64_t budget_window_bytes(const struct budget *b)

@@ -23,7 +23,9 @@
  * linkest_forget() does not begin it again. Two things go beyond the window:
  * one call may always be in flight, whatever its length, if there are tokens;
  * and a reply that is longer than a unit stands out by as much as it is longer,
- * up to a quarter of what the link holds.
+ * up to a quarter of what the link holds. On a short route, which holds less
+ * than three units, the part of a reply that has arrived is left out while only
+ * calls ahead are under way.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
  * wire bytes. Times are microseconds, on the scale that linkest is given.
@@ -49,13 +51,17 @@ void budget_set_cap(struct budget *b, const struct config_rate *cap);
 
 /*
  * Whether a speculative call may go out now whose reply will be of about
- * `bytes`. If not, *wait_us is how long to wait; 0: until a reply has come.
- * Counts nothing: budget_sent() does.
+ * `bytes`. If not, *wait_us is how long to wait; 0: until a reply has come, or
+ * budget_take_room(). Counts nothing: budget_sent() does.
  */
 bool budget_may(
     struct budget *b, uint64_t bytes, uint64_t now_us, uint64_t *wait_us);
+/* Whether there is room now for the last call that had none; true once. To be
+ * asked when a part of a reply has come (linkest_set_part()). */
+bool budget_take_room(struct budget *b);
 
-/* Notes that such a call goes out; its tokens are spent. */
+/* Notes that such a call goes out; its tokens are spent. After linkest_sent().
+ */
 void budget_sent(struct budget *b, uint64_t bytes, uint64_t now_us);
 /*
  * Says that the bytes that just went out will be used with probability `p`, so
@@ -83,7 +89,8 @@ void budget_demand(struct budget *b, uint64_t now_us);
  */
 void budget_pause(struct budget *b, uint64_t until_us);
 
-/* The speculative bytes in flight, and the window, in wire bytes. */
+/* The speculative bytes in flight that have not arrived, and the window, in
+ * wire bytes. */
 uint64_t budget_inflight_bytes(const struct budget *b);
 uint64_t budget_window_bytes(const struct budget *b);
 /* Returns the most that ever was in flight. */

@@ -28,6 +28,10 @@
  * NFS servers take READs of up to 1 MiB. */
 enum { UNIT_STEP = 4096, UNIT_UNKNOWN = 4096, UNIT_MAX = 1 << 20 };
 
+/* More than this is not believed to have arrived of what calls expect: it may
+ * be a long reply for which nobody waits any more. */
+enum { PART_MAX_BYTES = 60 << 10 };
+
 /* Bounds of a believable link: 8 kb/s to 1 Tb/s, a round trip of a minute. */
 #define RATE_MIN_BPS UINT64_C(1000)
 #define RATE_MAX_BPS UINT64_C(125000000000)
@@ -176,6 +180,7 @@ void linkest_lost(struct linkest *le, const struct linkest_mark *mark)
 	linkest_ended(le, mark);
 	/* The next reply comes after a reconnect, not after the last one. */
 	le->train.last_us = 0;
+	le->part_bytes = 0;
 	le->route = (struct route){0};
 }
 
@@ -389,6 +394,21 @@ uint64_t linkest_standing_us(const struct linkest *le)
 uint64_t linkest_inflight_bytes(const struct linkest *le)
 {
 	return le->inflight_bytes;
+}
+
+unsigned linkest_calls(const struct linkest *le)
+{
+	return le->calls;
+}
+
+uint64_t linkest_arrived_bytes(const struct linkest *le)
+{
+	return min_u64(le->part_bytes, le->inflight_bytes);
+}
+
+void linkest_set_part(struct linkest *le, uint64_t bytes)
+{
+	le->part_bytes = linkest_wire_bytes(min_u64(bytes, PART_MAX_BYTES));
 }
 
 uint64_t linkest_unit_bytes(const struct linkest *le)

@@ -84,6 +84,10 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 void linkest_arrived(
     struct linkest *le, uint64_t bytes, bool begun, uint64_t now_us);
 
+/* Says how many bytes are there of replies that have not come whole, over all
+ * connections. To be called when the whole ones were taken. */
+void linkest_set_part(struct linkest *le, uint64_t bytes);
+
 /* Says that no reply will come, since the connection broke or the call was
  * given up. */
 void linkest_lost(struct linkest *le, const struct linkest_mark *mark);
@@ -185,6 +189,11 @@ uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 uint64_t linkest_standing_us(const struct linkest *le);
 /* Returns the bytes that are expected for all calls under way. */
 uint64_t linkest_inflight_bytes(const struct linkest *le);
+/* Returns how many calls these are. */
+unsigned linkest_calls(const struct linkest *le);
+/* Returns how many of the expected bytes have arrived already, of replies that
+ * have not come whole; 60 KiB at most. */
+uint64_t linkest_arrived_bytes(const struct linkest *le);
 /*
  * Returns the most that one speculative call should ask for: the bytes that the
  * link carries in 5 ms, from 4 KiB to 1 MiB, a multiple of 4 KiB; 4 KiB while

@@ -73,6 +73,8 @@ struct upstream_params {
 	/* As xprt_ops.on_received, of any connection. May be NULL. */
 	void (*on_received)(
 	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
+	/* As xprt_ops.on_read, of any connection. May be NULL. */
+	void (*on_read)(void *ctx);
 	void *ctx;
 };
 
@@ -235,6 +237,8 @@ struct upstream_status {
 	unsigned queued; /* calls that wait for a connection */
 };
 
+/* Bytes that are there of replies that have not come whole. */
+uint64_t upstream_partial_bytes(const struct upstream *up);
 /* When bytes last came over a connection that is up; 0: none is. */
 uint64_t upstream_last_rx_us(const struct upstream *up);
 /* Whether bytes wait to go out, and the peer acknowledges some now: then they

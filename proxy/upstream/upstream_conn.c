@@ -59,12 +59,14 @@ static void conn_on_end(void *ctx, enum xprt_end end, const char *why);
 static void conn_on_sent(void *ctx, size_t bytes);
 static void conn_on_received(
     void *ctx, size_t bytes, bool begun, uint64_t now_us);
+static void conn_on_read(void *ctx);
 
 static const struct xprt_ops conn_xprt_ops = {
     .on_record = conn_on_record,
     .on_end = conn_on_end,
     .on_sent = conn_on_sent,
     .on_received = conn_on_received,
+    .on_read = conn_on_read,
 };
 
 static void conn_set_state(struct upstream_conn *c, enum upstream_state state)
@@ -340,6 +342,14 @@ static void conn_on_received(
 
 	if (p->on_received)
 		p->on_received(p->ctx, bytes, begun, now_us);
+}
+
+static void conn_on_read(void *ctx)
+{
+	const struct upstream_params *p = &((struct upstream_conn *)ctx)->up->p;
+
+	if (p->on_read)
+		p->on_read(p->ctx);
 }
 
 bool upstream_conn_ready(const struct upstream_conn *c)

@@ -53,6 +53,16 @@ void upstream_set_port(struct upstream *up, unsigned conn, uint16_t port)
 		up->conns[conn].port = port;
 }
 
+uint64_t upstream_partial_bytes(const struct upstream *up)
+{
+	uint64_t bytes = 0;
+
+	for (unsigned i = 0; i < up->p.connections; i++)
+		if (up->conns[i].xprt)
+			bytes += xprt_partial_bytes(up->conns[i].xprt);
+	return bytes;
+}
+
 void upstream_kick(struct upstream *up, bool woke)
 {
 	const struct sockaddr *to = (const struct sockaddr *)&up->addr;

@@ -138,7 +138,7 @@ static bool xprt_deliver(struct xprt *x, uint64_t now_us)
 	while (!x->paused) {
 		st = record_reader_next(x->reader, &rec);
 		if (st == RECORD_MORE) {
-			if (!record_reader_partial(x->reader))
+			if (record_reader_partial_bytes(x->reader) == 0)
 				x->partial_since_us = 0;
 			else if (x->partial_since_us == 0)
 				x->partial_since_us = now_us;
@@ -210,6 +210,8 @@ static void xprt_on_read(evutil_socket_t fd, short what, void *arg)
 				break;
 		}
 	}
+	if (!x->freed && !x->ended && x->ops->on_read)
+		x->ops->on_read(x->ctx);
 	if (--x->busy == 0 && x->freed)
 		xprt_destroy(x);
 }
@@ -340,6 +342,11 @@ unsigned xprt_unsent(const struct xprt *x, struct iovec *pieces, unsigned n)
 size_t xprt_queued_bytes(const struct xprt *x)
 {
 	return evbuffer_get_length(x->out);
+}
+
+size_t xprt_partial_bytes(const struct xprt *x)
+{
+	return record_reader_partial_bytes(x->reader);
 }
 
 uint64_t xprt_received_bytes(const struct xprt *x)

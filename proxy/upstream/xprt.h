@@ -45,6 +45,9 @@ struct xprt_ops {
 	 * May be NULL. */
 	void (*on_received)(
 	    void *ctx, size_t bytes, bool begun, uint64_t now_us);
+	/* Says that a turn of receiving is over: xprt_partial_bytes() may be
+	 * another number. May be NULL. */
+	void (*on_read)(void *ctx);
 };
 
 /* Makes the transport of `fd`, which must be connected and non-blocking, and is
@@ -78,6 +81,8 @@ size_t xprt_queued_bytes(const struct xprt *x);
 /* Bytes that were received, and sent, since the transport was made. */
 uint64_t xprt_received_bytes(const struct xprt *x);
 uint64_t xprt_sent_bytes(const struct xprt *x);
+/* Bytes that are there of an unfinished record. */
+size_t xprt_partial_bytes(const struct xprt *x);
 /* When bytes were last received; 0 where none were. */
 uint64_t xprt_last_rx_us(const struct xprt *x);
 /* Since when an unfinished record lies there; 0 where none does. */

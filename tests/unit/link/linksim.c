@@ -98,6 +98,7 @@ static void linksim_send(struct linksim *s, uint64_t bytes, bool speculative)
 	assert(c);
 	s->spare = c->next;
 	c->bytes = bytes;
+	c->arrived_bytes = 0;
 	c->speculative = speculative;
 	c->when_us = s->now_us + s->delay_us / 2;
 	if (c->when_us < s->server_at_us)
@@ -133,9 +134,9 @@ static void linksim_speculate(struct linksim *s)
 				s->spec_at_us = s->now_us + wait_us;
 			return;
 		}
+		linksim_send(s, bytes, true);
 		budget_sent(s->budget, bytes, s->now_us);
 		budget_likely(s->budget, bytes, s->spec_p);
-		linksim_send(s, bytes, true);
 		inflight = budget_inflight_bytes(s->budget);
 		limit = s->rate_Bps * s->delay_us / 1000000;
 		limit += linkest_wire_bytes(linkest_unit_bytes(s->le));
@@ -164,6 +165,7 @@ static void linksim_serve(struct linksim *s)
 	if (s->serving || !s->queue.head)
 		return;
 	s->serving = list_take(&s->queue);
+	s->serving->begin_us = s->now_us;
 	s->served_us = s->now_us + linkest_wire_bytes(s->serving->bytes) *
 				       1000000 / s->rate_Bps;
 }
@@ -184,25 +186,36 @@ static void linksim_served(struct linksim *s)
 	list_append(&s->down, c);
 }
 
-/* Segments come as the link carries them, but not before the last reply; two
- * at a time, as the network's offloads have it. */
-static void linksim_arrived(struct linksim *s, uint64_t bytes)
+/* Segments come as the link carries them, two at a time, as the network's
+ * offloads have it; but those of a reply come behind the reply before it. */
+enum { SEGMENTS_BYTES = 2896 };
+
+/* The reply whose next segments come. */
+static struct linksim_call *linksim_front(const struct linksim *s)
 {
-	uint64_t wire_us = linkest_wire_bytes(bytes) * 1000000 / s->rate_Bps,
-		 left = bytes;
-	uint64_t last_us = s->arrived_us, at_us;
+	return s->down.head ? s->down.head : s->serving;
+}
 
-	while (left > 0) {
-		uint64_t n = left < 2896 ? left : 2896;
+/* When they come; the last ones come with the end of the reply. */
+static uint64_t linksim_part_us(const struct linksim *s)
+{
+	const struct linksim_call *c = linksim_front(s);
+	uint64_t at_us;
 
-		left -= n;
-		at_us = s->now_us - wire_us * left / bytes;
-		if (at_us < last_us)
-			at_us = last_us;
-		linkest_arrived(s->le, n, left + n < bytes, at_us);
-		last_us = at_us;
-	}
-	s->arrived_us = s->now_us;
+	if (!c || c->arrived_bytes + SEGMENTS_BYTES >= c->bytes)
+		return NEVER;
+	at_us = c->begin_us + s->delay_us / 2 +
+		linkest_wire_bytes(c->arrived_bytes + SEGMENTS_BYTES) *
+		    1000000 / s->rate_Bps;
+	return at_us > s->now_us ? at_us : s->now_us;
+}
+
+static void linksim_arrived(
+    struct linksim *s, struct linksim_call *c, uint64_t bytes)
+{
+	linkest_arrived(s->le, bytes, c->arrived_bytes > 0, s->now_us);
+	c->arrived_bytes += bytes;
+	linkest_set_part(s->le, c->arrived_bytes % c->bytes);
 }
 
 static void linksim_received(struct linksim *s)
@@ -211,7 +224,7 @@ static void linksim_received(struct linksim *s)
 	uint64_t wire = linkest_wire_bytes(c->bytes);
 	unsigned i;
 
-	linksim_arrived(s, c->bytes);
+	linksim_arrived(s, c, c->bytes - c->arrived_bytes);
 	linkest_received(s->le, &c->mark, c->bytes, s->now_us);
 	if (c->speculative) {
 		budget_received(s->budget, c->bytes, c->bytes, s->now_us);
@@ -232,9 +245,11 @@ static void linksim_received(struct linksim *s)
 
 static uint64_t linksim_next(const struct linksim *s)
 {
-	uint64_t next = s->served_us;
+	uint64_t next = s->served_us, part_us = linksim_part_us(s);
 	unsigned i;
 
+	if (part_us < next)
+		next = part_us;
 	if (s->up.head && s->up.head->when_us < next)
 		next = s->up.head->when_us;
 	if (s->down.head && s->down.head->when_us < next)
@@ -252,6 +267,8 @@ static void linksim_step(struct linksim *s)
 	struct linksim_call *c;
 	unsigned i;
 
+	while (linksim_part_us(s) <= s->now_us)
+		linksim_arrived(s, linksim_front(s), SEGMENTS_BYTES);
 	if (s->served_us <= s->now_us)
 		linksim_served(s);
 	while (s->up.head && s->up.head->when_us <= s->now_us) {

@@ -17,8 +17,9 @@ enum { LINKSIM_CALLS = 4096, LINKSIM_DEMAND = 64 };
 
 struct linksim_call {
 	struct linkest_mark mark;
-	uint64_t bytes;
-	uint64_t when_us; /* it reaches the queue, or its reply the client */
+	uint64_t bytes, arrived_bytes;
+	uint64_t begin_us; /* when the link begins with its reply */
+	uint64_t when_us;  /* it reaches the queue, or its reply the client */
 	bool speculative;
 	struct linksim_call *next; /* in the queue, or on the way */
 };
@@ -62,7 +63,6 @@ struct linksim {
 	uint64_t served_us;
 	uint64_t server_at_us; /* when the server has answered all calls */
 	uint64_t last_down_us;
-	uint64_t arrived_us;
 	struct linksim_call calls[LINKSIM_CALLS];
 	struct linksim_call *spare;
 

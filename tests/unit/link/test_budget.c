@@ -263,6 +263,24 @@ TEST(test_long_replies)
 	}
 }
 
+/* A short, slow route holds less than two replies: the next call has to go out
+ * while a reply comes, or the link is idle in between. */
+TEST(test_short_route)
+{
+	uint64_t before, want;
+
+	share_start(10000000, 5000, 80, 0);
+	linksim_demand(&sim, 0, 0, 0);
+	sim.spec_p = 1;
+	sim.server_us = 300;
+	linksim_run(&sim, 5 * SECOND_US);
+	before = sim.spec_bytes;
+	linksim_run(&sim, 10 * SECOND_US);
+	want = sim.rate_Bps * 10;
+	assert_in_range(
+	    sim.spec_bytes - before, want / 100 * 97, want / 100 * 101);
+}
+
 TEST(test_absolute)
 {
 	static const uint64_t bits[] = {500000, 5000000};

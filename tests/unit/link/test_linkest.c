@@ -43,6 +43,24 @@ TEST(test_smoothing)
 	assert_int_equal(linkest_queue_us(le), 5000);
 }
 
+/* The parts of replies that have arrived count for no more than calls expect,
+ * nor does a long reply that belongs to none of them. */
+TEST(test_parts)
+{
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	struct linkest_mark mark[2];
+
+	linkest_sent(le, &mark[0], 4000, 0);
+	linkest_set_part(le, 2896);
+	assert_int_equal(linkest_arrived_bytes(le), linkest_wire_bytes(2896));
+	linkest_set_part(le, 100000);
+	assert_int_equal(linkest_arrived_bytes(le), linkest_wire_bytes(4000));
+	linkest_sent(le, &mark[1], 1000000, 0);
+	assert_int_equal(linkest_arrived_bytes(le), linkest_wire_bytes(61440));
+	linkest_lost(le, &mark[1]);
+	assert_int_equal(linkest_arrived_bytes(le), 0);
+}
+
 /* Who waits on this side is in the queue, too, for a while. */
 TEST(test_backlog)
 {
