@@ -20,33 +20,6 @@
 #include "svc/svc_rqst.h"
 
 /*
- * A READ whose reply takes less than these microseconds on the wire is no
- * burden.
- */
-#define SPLIT_US 20000
-
-/*
- * The microseconds of the link's time that a piece may take: a small call waits
- * for two of them at most. But each costs some 200 bytes of headers on the
- * wire, 1.2% of 16 KiB, which is the least. And it should lie in a small
- * receive buffer with its headers, since a piece keeps its buffer until the
- * last one has come.
- */
-#define PIECE_US 20000
-enum {
-	PIECE_STEP = 4096,
-	PIECE_MIN = 16 << 10,
-	PIECE_MAX = 60 << 10,
-	PIECES_MAX = NFS3_DATA_MAX / PIECE_MIN,
-};
-
-/* The time that the server may take to think without the link running dry. */
-#define SLACK_US 10000
-
-/* Pieces under way at most while the rate is not known any more. */
-enum { PIECES_UNKNOWN = 4 };
-
-/*
  * For so long READs of a file that changes all the time, or from a server that
  * sends no attributes, are asked whole: their pieces would not fit together.
  */
@@ -54,8 +27,7 @@ enum { PIECES_UNKNOWN = 4 };
 
 enum {
 	ARGS_BYTES = 4 + NFS3_FHSIZE_MAX + 8 + 4,
-	/* Headers of RPC, attributes, lengths. */
-	REPLY_BYTES = 132,
+	PIECES_MAX = NFS3_DATA_MAX / SVC_PIECE_MIN,
 };
 
 struct svc_piece {
@@ -128,49 +100,6 @@ struct svc_pieces *svc_pieces_new(const struct svc_params *p)
 	ps->link = p->link;
 	TAILQ_INIT(&ps->queue);
 	return ps;
-}
-
-uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count)
-{
-	uint64_t most, n;
-
-	if (linkest_wire_us(le, linkest_wire_bytes(count)) < SPLIT_US)
-		return 0;
-	most = linkest_rate_Bps(le) * PIECE_US / 1000000;
-	most -= most % PIECE_STEP;
-	if (most < PIECE_MIN)
-		most = PIECE_MIN;
-	if (most > PIECE_MAX)
-		most = PIECE_MAX;
-	if (count <= most)
-		return 0;
-	/* Pieces of about equal length. */
-	n = (count + most - 1) / most;
-	most = (count + n - 1) / n + PIECE_STEP - 1;
-	return (uint32_t)(most - most % PIECE_STEP);
-}
-
-static uint64_t piece_wire(uint32_t count)
-{
-	return linkest_wire_bytes(REPLY_BYTES + count);
-}
-
-/*
- * Where a piece lost a segment, TCP gives nothing of what came behind it until
- * that has come again, a round trip later. That is rare on a wire; else as much
- * once more has to be under way, lest the link be idle then.
- */
-uint64_t svc_pieces_window(const struct linkest *le, uint32_t unit)
-{
-	uint64_t rate = linkest_rate_Bps(le), jitter_us = linkest_jitter_us(le);
-	uint64_t us = linkest_base_us(le);
-
-	if (rate == 0)
-		return PIECES_UNKNOWN * piece_wire(unit);
-	us = jitter_us > 0 ? 2 * (us + jitter_us) : us + SLACK_US;
-	/* One piece more, since nobody knows how much of a piece has come
-	 * before it is complete. */
-	return rate * us / 1000000 + piece_wire(unit);
 }
 
 /* ---- the life of a split ---------------------------------------------- */
@@ -411,7 +340,7 @@ static void piece_on_reply(struct owncall *c, enum reply_kind kind,
 	struct svc_split *sp = p->split;
 
 	(void)kind;
-	sp->ps->under_way_bytes -= piece_wire(p->count);
+	sp->ps->under_way_bytes -= svc_pieces_wire_bytes(p->count);
 	piece_take(p, res, up);
 	if (sp->bad)
 		split_unqueue(sp);
@@ -493,7 +422,7 @@ static void split_send(struct svc_split *sp)
 		return;
 	}
 	sp->under_way++;
-	ps->under_way_bytes += piece_wire(p->count);
+	ps->under_way_bytes += svc_pieces_wire_bytes(p->count);
 	metrics_add(ps->metrics, METRICS_READ_PIECES, 1);
 }
 

@@ -57,6 +57,11 @@ void svc_pieces_leave(struct svc_rqst *rqst);
 /* Whether some pieces wait for room on the link. */
 bool svc_pieces_waiting(const struct svc_pieces *ps);
 
+/* The least of a piece but the last, in bytes of payload. */
+enum { SVC_PIECE_MIN = 16 << 10 };
+
+/* Returns the wire bytes of the reply to a piece of `count` bytes. */
+uint64_t svc_pieces_wire_bytes(uint32_t count);
 /* Returns how long the pieces of a READ of `count` bytes are, from 4 KiB to 60
  * KiB of payload; 0: it is asked whole. */
 uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count);
