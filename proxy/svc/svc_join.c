@@ -15,13 +15,18 @@
  *	READ              READ with the first byte that is missing
  *	READDIR(PLUS)     READDIRPLUS of the directory
  *
+ * Where only the beginning of a READ is under way, the rest is asked for beside
+ * it: on a direct mount the client would have asked for all of it at once.
+ *
  * It waits for at most eight calls in turn, or for 64 pieces of a file.
  * svc_answer.c comes here before it asks the server.
  */
 #include "cache/known.h"
 #include "base/uint.h"
 #include "farm/farm.h"
+#include "link/linkest.h"
 #include "nfsproto/nfs3_object.h"
+#include "svc/svc_pieces.h"
 #include "svc/svc_rqst.h"
 
 /* How many calls a request may wait for, one after the other: some pages of a
@@ -31,6 +36,12 @@ enum {
 	JOINS_MAX = 8,
 	/* A client asks for a megabyte at most, a piece is 16 KiB or so. */
 	JOINS_READ_MAX = 64,
+	/* A READ is looked through in so many places for calls under way; they
+	 * are at least a block apart. */
+	SAMPLES = 16,
+	SAMPLE_MIN = 4096,
+	/* A shorter beginning comes again with the rest (cached_read.c). */
+	HEAD_MIN = 4096,
 };
 
 static void on_done(struct fetch_watch *w)
@@ -122,8 +133,6 @@ static bool watch_any(struct svc_rqst *rqst, struct node *node)
 		return watch(rqst, key, NFSPROC3_ACCESS, false);
 	case NFSPROC3_LOOKUP:
 		return watch_lookup(rqst, node, key);
-	case NFSPROC3_READ:
-		return watch(rqst, key, NFSPROC3_READ, true);
 	case NFSPROC3_READDIR:
 	case NFSPROC3_READDIRPLUS:
 		return watch(rqst, key, NFSPROC3_READDIRPLUS, false);
@@ -184,11 +193,108 @@ static struct node *may_join(struct svc_rqst *rqst)
 	return node;
 }
 
+/* ---- the rest of a READ ------------------------------------------------ */
+
+/* Returns up to where the file's bytes from `from` on are under way. */
+static uint64_t coming_to(
+    struct svc_rqst *rqst, struct node *node, uint64_t from, uint64_t to)
+{
+	struct fetch_about a = {.object = node_key(node),
+	    .proc = NFSPROC3_READ,
+	    .cred = rqst->cred_id,
+	    .from = from,
+	    .to = to};
+
+	return fetch_under_way_to(rqst->svc->p.fetch, &a);
+}
+
+/* Returns up to where nothing of the file is cached; it may be less. */
+static uint64_t uncached_to(const struct known *k, uint64_t from, uint64_t to)
+{
+	struct data_version version;
+	struct datacache_read rd;
+
+	for (; to > from; to = from + (to - from) / 2) {
+		rd = known_data(k, &version, from, (uint32_t)(to - from));
+		if (datacache_have(k->caches->data, &rd) == 0)
+			break;
+	}
+	return to;
+}
+
+/* Returns up to where nothing of it is under way, as far as samples tell. */
+static uint64_t unasked_to(
+    struct svc_rqst *rqst, struct node *node, uint64_t from, uint64_t to)
+{
+	uint64_t step = max_u64((to - from) / SAMPLES, SAMPLE_MIN), at = from;
+
+	while (at < to && coming_to(rqst, node, at, to) == at)
+		at += step;
+	return min_u64(at, to);
+}
+
+/* Whether the beginning of a READ, which is under way, and what is asked for
+ * now will make one answer: the file's version was firm when the beginning was
+ * sent, as far as can be told, and the attributes that come with that will be
+ * fresh. */
+static bool will_fit(
+    const struct svc_rqst *rqst, const struct known *k, struct node *node)
+{
+	const struct svc_params *p = &rqst->svc->p;
+	uint64_t trips_us = 2 * linkest_srtt_us(p->link);
+
+	return k->contract.mode != CONFIG_CONSISTENCY_STRICT &&
+	       !is_too_old_then(rqst, node) &&
+	       attrcache_firm(
+		   p->caches->attr, node, minus_u64(rqst->now_us, trips_us));
+}
+
+/*
+ * Asks for what a READ lacks behind its beginning, which is under way: up to
+ * the first bytes that are cached or under way, too, and once for a request. A
+ * farm may have them, and is asked when the beginning has come.
+ */
+static void ask_rest(struct svc_rqst *rqst, struct node *node)
+{
+	const struct svc_params *p = &rqst->svc->p;
+	READ3args rest = rqst->args.read;
+	uint64_t from = rest.offset + rqst->have, to = rest.offset + rest.count;
+	struct asker who = svc_asker(rqst);
+	struct known k;
+
+	if (node->flags & NODE_ATTRS)
+		to = min_u64(to, node->size);
+	if ((rqst->tried & SVC_TRIED_TAIL) || p->farm || !p->caches->data ||
+	    from >= to)
+		return;
+	known_node(&k, &who, node);
+	rest.offset = coming_to(rqst, node, from, to);
+	if (rest.offset < rqst->args.read.offset + HEAD_MIN ||
+	    rest.offset >= to || !will_fit(rqst, &k, node))
+		return;
+	to = uncached_to(&k, rest.offset, to);
+	to = unasked_to(rqst, node, rest.offset, to);
+	rest.count = (uint32_t)(to - rest.offset);
+	if (rest.count > 0 && svc_pieces_behind(rqst, &rest))
+		rqst->tried |= SVC_TRIED_TAIL | SVC_TRIED_SERVER;
+}
+
+static bool join_read(struct svc_rqst *rqst, struct node *node)
+{
+	uint64_t from = rqst->args.read.offset + rqst->have;
+
+	if (coming_to(rqst, node, from, from + 1) == from)
+		return false;
+	/* It may ring whatever the request watches, so that comes behind it. */
+	ask_rest(rqst, node);
+	return watch(rqst, node_key(node), NFSPROC3_READ, true) && joined(rqst);
+}
+
 bool svc_join_rest(struct svc_rqst *rqst)
 {
-	return may_join(rqst) &&
-	       watch(rqst, fh_key(&rqst->args.object), NFSPROC3_READ, true) &&
-	       joined(rqst);
+	struct node *node = may_join(rqst);
+
+	return node && join_read(rqst, node);
 }
 
 bool svc_join_confirm(struct svc_rqst *rqst)
@@ -271,5 +377,7 @@ bool svc_join(struct svc_rqst *rqst)
 	    rqst->proc->proc == NFSPROC3_NULL)
 		return false;
 	node = may_join(rqst);
+	if (node && rqst->proc->proc == NFSPROC3_READ)
+		return join_read(rqst, node);
 	return node && watch_any(rqst, node) && joined(rqst);
 }

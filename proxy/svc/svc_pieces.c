@@ -52,7 +52,9 @@ struct svc_split {
 	LIST_ENTRY(svc_split) link;
 	TAILQ_ENTRY(svc_split) turn; /* while `queued` */
 	struct svc_pieces *ps;
-	struct svc_rqst *rqst; /* NULL once it was answered or is gone */
+	/* NULL once it was answered or is gone, and where none waits for the
+	 * pieces together. */
+	struct svc_rqst *rqst;
 	struct fetch_claim claim;
 	struct rpc_cred cred;
 	READ3args args;
@@ -423,7 +425,7 @@ static void split_send(struct svc_split *sp)
 	}
 	sp->under_way++;
 	ps->under_way_bytes += svc_pieces_wire_bytes(p->count);
-	metrics_add(ps->metrics, METRICS_READ_PIECES, 1);
+	metrics_add(ps->metrics, METRICS_READ_PIECES, sp->n > 1);
 }
 
 static void pump(struct svc_pieces *ps)
@@ -448,9 +450,10 @@ static bool avoided(struct svc_pieces *ps, const nfs3_fh *fh, uint64_t now_us)
 	       (ps->avoid_object == 0 || ps->avoid_object == fh_key(fh));
 }
 
-static void split_copy(struct svc_split *sp, const READ3args *args)
+static void split_copy(
+    struct svc_split *sp, const struct svc_rqst *rqst, const READ3args *args)
 {
-	const struct rpc_cred *cred = &sp->rqst->call.cred;
+	const struct rpc_cred *cred = &rqst->call.cred;
 
 	memcpy(sp->fh, args->file.data, args->file.len);
 	if (cred->body.len > 0)
@@ -459,7 +462,7 @@ static void split_copy(struct svc_split *sp, const READ3args *args)
 	sp->args.file.data = sp->fh;
 	sp->cred = *cred;
 	sp->cred.body.data = sp->cred_body;
-	sp->cred_id = sp->rqst->cred_id;
+	sp->cred_id = rqst->cred_id;
 }
 
 static struct svc_split *split_new(
@@ -473,11 +476,10 @@ static struct svc_split *split_new(
 	if (!sp)
 		return NULL;
 	sp->ps = rqst->svc->pieces;
-	sp->rqst = rqst;
 	sp->unit = unit;
 	sp->n = n;
 	sp->end = n;
-	split_copy(sp, args);
+	split_copy(sp, rqst, args);
 	for (unsigned i = 0; i < n; i++) {
 		sp->pieces[i].split = sp;
 		sp->pieces[i].count = unit;
@@ -486,32 +488,49 @@ static struct svc_split *split_new(
 	return sp;
 }
 
-static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
+/* Queues pieces of `unit` bytes, for which no request waits yet. NULL where the
+ * READ is to be asked whole. */
+static struct svc_split *split_begin(
+    struct svc_rqst *rqst, const READ3args *args, uint32_t unit)
 {
 	struct svc_pieces *ps = rqst->svc->pieces;
 	union nfs_args all = {.read = *args};
-	uint32_t unit = svc_pieces_unit(ps->link, args->count);
 	struct fetch_about about;
 	struct svc_split *sp;
 
 	if (unit == 0 || (rqst->tried & SVC_TRIED_PIECES) ||
 	    avoided(ps, &args->file, rqst->now_us) ||
 	    !file_firm(ps, &args->file, rqst->now_us))
-		return false;
+		return NULL;
 	sp = split_new(rqst, args, unit);
 	if (!sp)
-		return false;
-	sp->rest = rest;
+		return NULL;
 	sp->begun_us = clock_now_us();
-	rqst->split = sp;
 	about = fetch_about_call(rqst->proc, &all, rqst->cred_id);
 	fetch_claim(ps->fetch, &sp->claim, &about);
 	LIST_INSERT_HEAD(&ps->splits, sp, link);
 	TAILQ_INSERT_TAIL(&ps->queue, sp, turn);
 	sp->queued = true;
-	metrics_add(ps->metrics, METRICS_READS_SPLIT, 1);
+	metrics_add(ps->metrics, METRICS_READS_SPLIT, sp->n > 1);
+	return sp;
+}
+
+static uint32_t unit_of(const struct svc_rqst *rqst, const READ3args *args)
+{
+	return svc_pieces_unit(rqst->svc->pieces->link, args->count);
+}
+
+static bool split_start(struct svc_rqst *rqst, const READ3args *args, bool rest)
+{
+	struct svc_split *sp = split_begin(rqst, args, unit_of(rqst, args));
+
+	if (!sp)
+		return false;
+	sp->rest = rest;
+	sp->rqst = rqst;
+	rqst->split = sp;
 	svc_rqst_wait(rqst, SVC_WAIT_PIECES);
-	pump(ps);
+	pump(sp->ps);
 	return true;
 }
 
@@ -525,4 +544,15 @@ bool svc_pieces_forward(struct svc_rqst *rqst)
 bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args)
 {
 	return split_start(rqst, args, true);
+}
+
+bool svc_pieces_behind(struct svc_rqst *rqst, const READ3args *args)
+{
+	struct svc_split *sp = unit_of(rqst, args) > 0
+				   ? NULL
+				   : split_begin(rqst, args, args->count);
+
+	if (sp)
+		pump(sp->ps);
+	return sp;
 }

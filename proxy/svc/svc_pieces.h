@@ -50,6 +50,11 @@ bool svc_pieces_forward(struct svc_rqst *rqst);
 /* The same for a part of the READ; its row is tried again when all of that is
  * there. */
 bool svc_pieces_rest(struct svc_rqst *rqst, const READ3args *args);
+/* Asks in one call for a part of the READ that lies behind what is under way:
+ * `args->count` > 0. The request does not wait for it, but finds it on its way
+ * later. False, and nothing is asked for, where it would be a burden for the
+ * link, or would not be sure to be of one version. */
+bool svc_pieces_behind(struct svc_rqst *rqst, const READ3args *args);
 /* Has a request wait for its pieces no more, if it does. Pieces that were not
  * sent will not be, unless others wait for them. */
 void svc_pieces_leave(struct svc_rqst *rqst);

@@ -12,6 +12,7 @@ from rpc import opaque, u32, u64
 
 OTHER = rpc.auth_sys(uid=1001)
 SIZE = 16384
+GRAIN = 0.1  # what a file's bytes have to wait for, to be bound to its ctime
 PAUSE = 0.8  # seconds of silence, behind which a run begins
 
 
@@ -330,21 +331,45 @@ class Calls(Slow):
         self.assertEqual(users, {rpc.auth_sys(), OTHER})
 
     def test_longer_read(self):
-        """It waits for its beginning, then asks for what is missing."""
+        """It asks for what is missing at once, not behind its beginning."""
+        time.sleep(GRAIN)
         self.hold.add((rpc.READ, self.file))
         self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
         self.wait_held()
         self.second.send(rpc.READ, rpc.read_args(self.file, 0, 8192))
+        self.wait_held(2)
         if self.joins:
             self.joined(self.before + 1)
-            self.wait_held()
-        else:
-            self.wait_held(2)
+            args = self.held[1].reader()
+            args.opaque()
+            self.assertEqual((args.u64(), args.u32()), (4096, 4096))
         self.release()
         for client, n in ((self.client, 4096), (self.second, 8192)):
             r = rpc.Reader(client.recv().body)
             self.assertEqual(r.u32(), 0)
             self.assertEqual(self.data(r), rpc.pattern(0, n))
+        self.assertEqual(self.seen(rpc.READ, self.file), 2)
+
+    def test_what_is_cached_does_not_come_again(self):
+        """Only the hole behind the beginning is asked for."""
+        if not self.joins:
+            return
+        time.sleep(GRAIN)
+        self.client.nfs(rpc.READ, rpc.read_args(self.file, 8192, 4096))
+        self.hold.add((rpc.READ, self.file))
+        self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
+        self.wait_held()
+        self.second.send(rpc.READ, rpc.read_args(self.file, 0, 12288))
+        self.wait_held(2)
+        args = self.held[1].reader()
+        args.opaque()
+        self.assertEqual((args.u64(), args.u32()), (4096, 4096))
+        self.release()
+        for client, n in ((self.client, 4096), (self.second, 12288)):
+            r = rpc.Reader(client.recv().body)
+            self.assertEqual(r.u32(), 0)
+            self.assertEqual(self.data(r), rpc.pattern(0, n))
+        self.assertEqual(self.seen(rpc.READ, self.file), 3)
 
     def test_first_closes(self):
         """Its call goes on for the one that waits for it."""
