@@ -350,6 +350,24 @@ class Calls(Slow):
             self.assertEqual(self.data(r), rpc.pattern(0, n))
         self.assertEqual(self.seen(rpc.READ, self.file), 2)
 
+    def test_the_rest_comes_first(self):
+        if not self.joins:
+            return
+        time.sleep(GRAIN)
+        self.hold.add((rpc.READ, self.file))
+        self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
+        self.wait_held()
+        self.second.send(rpc.READ, rpc.read_args(self.file, 0, 8192))
+        self.wait_held(2)
+        rest = self.held.pop()
+        rest.reply(self.read(rest))
+        self.release()
+        r = rpc.Reader(self.second.recv().body)
+        self.assertEqual(r.u32(), 0)
+        self.assertEqual(self.data(r), rpc.pattern(0, 8192))
+        self.assertEqual(rpc.status(self.client.recv()), 0)
+        self.assertEqual(self.seen(rpc.READ, self.file), 2)
+
     def test_what_is_cached_does_not_come_again(self):
         """Only the hole behind the beginning is asked for."""
         if not self.joins:
