@@ -330,43 +330,46 @@ class Calls(Slow):
                  if handle_of(c) == self.file}
         self.assertEqual(users, {rpc.auth_sys(), OTHER})
 
-    def test_longer_read(self):
-        """It asks for what is missing at once, not behind its beginning."""
-        time.sleep(GRAIN)
+    def ask_longer(self, n):
+        """One asks for the first 4096 bytes of the file, the other for n, while
+        the server keeps its replies back."""
         self.hold.add((rpc.READ, self.file))
         self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
         self.wait_held()
-        self.second.send(rpc.READ, rpc.read_args(self.file, 0, 8192))
+        self.second.send(rpc.READ, rpc.read_args(self.file, 0, n))
         self.wait_held(2)
-        if self.joins:
-            self.joined(self.before + 1)
-            args = self.held[1].reader()
-            args.opaque()
-            self.assertEqual((args.u64(), args.u32()), (4096, 4096))
-        self.release()
-        for client, n in ((self.client, 4096), (self.second, 8192)):
+
+    def rest_is_asked(self):
+        args = self.held[1].reader()
+        args.opaque()
+        self.assertEqual((args.u64(), args.u32()), (4096, 4096))
+
+    def both_have(self, n, reads):
+        for client, size in ((self.client, 4096), (self.second, n)):
             r = rpc.Reader(client.recv().body)
             self.assertEqual(r.u32(), 0)
-            self.assertEqual(self.data(r), rpc.pattern(0, n))
-        self.assertEqual(self.seen(rpc.READ, self.file), 2)
+            self.assertEqual(self.data(r), rpc.pattern(0, size))
+        self.assertEqual(self.seen(rpc.READ, self.file), reads)
+
+    def test_longer_read(self):
+        """It asks for what is missing at once, not behind its beginning."""
+        time.sleep(GRAIN)
+        self.ask_longer(8192)
+        if self.joins:
+            self.joined(self.before + 1)
+            self.rest_is_asked()
+        self.release()
+        self.both_have(8192, 2)
 
     def test_the_rest_comes_first(self):
         if not self.joins:
             return
         time.sleep(GRAIN)
-        self.hold.add((rpc.READ, self.file))
-        self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
-        self.wait_held()
-        self.second.send(rpc.READ, rpc.read_args(self.file, 0, 8192))
-        self.wait_held(2)
+        self.ask_longer(8192)
         rest = self.held.pop()
         rest.reply(self.read(rest))
         self.release()
-        r = rpc.Reader(self.second.recv().body)
-        self.assertEqual(r.u32(), 0)
-        self.assertEqual(self.data(r), rpc.pattern(0, 8192))
-        self.assertEqual(rpc.status(self.client.recv()), 0)
-        self.assertEqual(self.seen(rpc.READ, self.file), 2)
+        self.both_have(8192, 2)
 
     def test_what_is_cached_does_not_come_again(self):
         """Only the hole behind the beginning is asked for."""
@@ -374,20 +377,10 @@ class Calls(Slow):
             return
         time.sleep(GRAIN)
         self.client.nfs(rpc.READ, rpc.read_args(self.file, 8192, 4096))
-        self.hold.add((rpc.READ, self.file))
-        self.client.send(rpc.READ, rpc.read_args(self.file, 0, 4096))
-        self.wait_held()
-        self.second.send(rpc.READ, rpc.read_args(self.file, 0, 12288))
-        self.wait_held(2)
-        args = self.held[1].reader()
-        args.opaque()
-        self.assertEqual((args.u64(), args.u32()), (4096, 4096))
+        self.ask_longer(12288)
+        self.rest_is_asked()
         self.release()
-        for client, n in ((self.client, 4096), (self.second, 12288)):
-            r = rpc.Reader(client.recv().body)
-            self.assertEqual(r.u32(), 0)
-            self.assertEqual(self.data(r), rpc.pattern(0, n))
-        self.assertEqual(self.seen(rpc.READ, self.file), 3)
+        self.both_have(12288, 3)
 
     def test_first_closes(self):
         """Its call goes on for the one that waits for it."""

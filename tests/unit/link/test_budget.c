@@ -182,21 +182,30 @@ TEST(test_start)
 	}
 }
 
+/* Speculation carries `want_Bps` in ten seconds, after the first `us`: at least
+ * `least` and at most `most` percent of it. */
+static void assert_carries(
+    uint64_t us, uint64_t want_Bps, unsigned least, unsigned most)
+{
+	uint64_t before, want = want_Bps * 10;
+
+	linksim_run(&sim, us);
+	before = sim.spec_bytes;
+	linksim_run(&sim, 10 * SECOND_US);
+	assert_in_range(
+	    sim.spec_bytes - before, want / 100 * least, want / 100 * most);
+}
+
 /* Speculation alone gets its share of the link, and finds out the rate. */
 TEST(test_share)
 {
 	static const unsigned percent[] = {25, 50, 80};
-	uint64_t before, want;
 	unsigned i;
 
 	for (i = 0; i < 3; i++) {
 		share_start(20000000, 40000, percent[i], 0);
-		linksim_run(&sim, 5 * SECOND_US);
-		before = sim.spec_bytes;
-		linksim_run(&sim, 10 * SECOND_US);
-		want = sim.rate_Bps * 10 / 100 * percent[i];
-		assert_in_range(
-		    sim.spec_bytes - before, want / 100 * 90, want / 100 * 105);
+		assert_carries(
+		    5 * SECOND_US, sim.rate_Bps / 100 * percent[i], 90, 105);
 	}
 }
 
@@ -223,19 +232,14 @@ TEST(test_longer_route)
 TEST(test_certain)
 {
 	static const unsigned percent[] = {10, 50, 80};
-	uint64_t before, want;
 	unsigned i;
 
 	for (i = 0; i < 4; i++) {
 		share_start(20000000, 40000, i < 3 ? percent[i] : 0,
 		    i < 3 ? 0 : 5000000);
 		sim.spec_p = 1;
-		linksim_run(&sim, 5 * SECOND_US);
-		before = sim.spec_bytes;
-		linksim_run(&sim, 10 * SECOND_US);
-		want = i < 3 ? sim.rate_Bps * 10 : 6250000;
-		assert_in_range(
-		    sim.spec_bytes - before, want / 100 * 88, want / 100 * 101);
+		assert_carries(
+		    5 * SECOND_US, i < 3 ? sim.rate_Bps : 625000, 88, 101);
 		if (i < 3)
 			assert_no_queue();
 	}
@@ -246,7 +250,6 @@ TEST(test_certain)
 TEST(test_long_replies)
 {
 	static const uint64_t sizes[] = {16000, 24000, 32768};
-	uint64_t before, want;
 	unsigned i;
 
 	for (i = 0; i < 3; i++) {
@@ -254,12 +257,7 @@ TEST(test_long_replies)
 		sim.spec_max = sizes[i];
 		sim.spec_all = true;
 		sim.spec_p = 1;
-		linksim_run(&sim, 5 * SECOND_US);
-		before = sim.spec_bytes;
-		linksim_run(&sim, 10 * SECOND_US);
-		want = sim.rate_Bps * 10;
-		assert_in_range(
-		    sim.spec_bytes - before, want / 100 * 92, want / 100 * 101);
+		assert_carries(5 * SECOND_US, sim.rate_Bps, 92, 101);
 	}
 }
 
@@ -267,34 +265,21 @@ TEST(test_long_replies)
  * while a reply comes, or the link is idle in between. */
 TEST(test_short_route)
 {
-	uint64_t before, want;
-
 	share_start(10000000, 5000, 80, 0);
 	linksim_demand(&sim, 0, 0, 0);
 	sim.spec_p = 1;
 	sim.server_us = 300;
-	linksim_run(&sim, 5 * SECOND_US);
-	before = sim.spec_bytes;
-	linksim_run(&sim, 10 * SECOND_US);
-	want = sim.rate_Bps * 10;
-	assert_in_range(
-	    sim.spec_bytes - before, want / 100 * 97, want / 100 * 101);
+	assert_carries(5 * SECOND_US, sim.rate_Bps, 97, 101);
 }
 
 TEST(test_absolute)
 {
 	static const uint64_t bits[] = {500000, 5000000};
-	uint64_t before, want;
 	unsigned i;
 
 	for (i = 0; i < 2; i++) {
 		share_start(20000000, 40000, 0, bits[i]);
-		linksim_run(&sim, 2 * SECOND_US);
-		before = sim.spec_bytes;
-		linksim_run(&sim, 10 * SECOND_US);
-		want = bits[i] / 8 * 10;
-		assert_in_range(
-		    sim.spec_bytes - before, want / 100 * 95, want / 100 * 105);
+		assert_carries(2 * SECOND_US, bits[i] / 8, 95, 105);
 	}
 }
 
