@@ -65,7 +65,7 @@ void record_reader_filled(struct record_reader *r, size_t len);
 enum record_status record_reader_next(
     struct record_reader *r, struct record *rec);
 
-/* Bytes that are there of an unfinished record. */
+/* Returns how many bytes have come of a record that is not whole yet. */
 size_t record_reader_partial_bytes(const struct record_reader *r);
 /* Bytes moved in memory since the reader was made. */
 uint64_t record_reader_moved_bytes(const struct record_reader *r);

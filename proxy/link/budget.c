@@ -40,7 +40,8 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
-/* A route with a limit of fewer units is a short one: see budget_arrived(). */
+/* A route is short where budget_limit_bytes() is below so many units: see
+ * budget_arrived(). */
 enum { ROUTE_SHORT = 4 };
 
 /* The most that a link is taken to hold: 1 Gb/s at a round trip of 130 ms. The
@@ -207,7 +208,7 @@ static uint64_t budget_arrived(const struct budget *b)
 	return own && is_short ? linkest_arrived_bytes(b->le) : 0;
 }
 
-/* Returns the bytes that are still to come of the calls ahead. */
+/* Returns how many bytes of the calls ahead are still to come. */
 static uint64_t budget_left(const struct budget *b)
 {
 	return minus_u64(b->inflight_bytes, budget_arrived(b));

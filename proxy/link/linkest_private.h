@@ -99,8 +99,9 @@ struct linkest {
 	/* Calls under way, and the wire bytes that are expected for them. */
 	uint64_t inflight_bytes;
 	unsigned calls;
-	uint64_t last_us;    /* when the last call or reply was */
-	uint64_t part_bytes; /* of replies that have not come whole */
+	uint64_t last_us; /* when the last call or reply was */
+	/* How much has come of replies that are not whole yet. */
+	uint64_t part_bytes;
 
 	/* C.first_sent_time, C.delivered_time and C.delivered of the draft
 	 * that linkest.h names. */

@@ -250,28 +250,28 @@ static bool will_fit(
 }
 
 /*
- * Asks for what a READ lacks behind its beginning, which is under way: up to
- * the first bytes that are cached or under way, too, and once for a request. A
- * farm may have them, and is asked when the beginning has come.
+ * Asks for what a READ lacks behind its beginning, which is under way up to
+ * `from`. It asks up to the first bytes that are cached or under way, too, and
+ * once for a request. A farm may have them, and is asked when the beginning has
+ * come.
  */
-static void ask_rest(struct svc_rqst *rqst, struct node *node)
+static void ask_rest(struct svc_rqst *rqst, struct node *node, uint64_t from)
 {
 	const struct svc_params *p = &rqst->svc->p;
 	READ3args rest = rqst->args.read;
-	uint64_t from = rest.offset + rqst->have, to = rest.offset + rest.count;
+	uint64_t to = rest.offset + rest.count;
 	struct asker who = svc_asker(rqst);
 	struct known k;
 
 	if (node->flags & NODE_ATTRS)
 		to = min_u64(to, node->size);
 	if ((rqst->tried & SVC_TRIED_TAIL) || p->farm || !p->caches->data ||
-	    from >= to)
+	    from < rest.offset + HEAD_MIN || from >= to)
 		return;
 	known_node(&k, &who, node);
-	rest.offset = coming_to(rqst, node, from, to);
-	if (rest.offset < rqst->args.read.offset + HEAD_MIN ||
-	    rest.offset >= to || !will_fit(rqst, &k, node))
+	if (!will_fit(rqst, &k, node))
 		return;
+	rest.offset = from;
 	to = uncached_to(&k, rest.offset, to);
 	to = unasked_to(rqst, node, rest.offset, to);
 	rest.count = (uint32_t)(to - rest.offset);
@@ -281,12 +281,16 @@ static void ask_rest(struct svc_rqst *rqst, struct node *node)
 
 static bool join_read(struct svc_rqst *rqst, struct node *node)
 {
-	uint64_t from = rqst->args.read.offset + rqst->have;
+	const READ3args *read = &rqst->args.read;
+	uint64_t from = read->offset + rqst->have;
+	uint64_t end = max_u64(read->offset + read->count, from + 1);
+	uint64_t to = coming_to(rqst, node, from, end);
 
-	if (coming_to(rqst, node, from, from + 1) == from)
+	if (to == from)
 		return false;
-	/* It may ring whatever the request watches, so that comes behind it. */
-	ask_rest(rqst, node);
+	/* Sending may ring whatever a request watches. So this one watches
+	 * nothing until the rest has been asked for. */
+	ask_rest(rqst, node, to);
 	return watch(rqst, node_key(node), NFSPROC3_READ, true) && joined(rqst);
 }
 

@@ -488,8 +488,9 @@ static struct svc_split *split_new(
 	return sp;
 }
 
-/* Queues pieces of `unit` bytes, for which no request waits yet. NULL where the
- * READ is to be asked whole. */
+/* Queues pieces of `unit` bytes, for which no request waits yet. NULL where
+ * `unit` is 0, where the pieces would not be sure to be of one version, or
+ * without memory. */
 static struct svc_split *split_begin(
     struct svc_rqst *rqst, const READ3args *args, uint32_t unit)
 {

@@ -62,7 +62,8 @@ void svc_pieces_leave(struct svc_rqst *rqst);
 /* Whether some pieces wait for room on the link. */
 bool svc_pieces_waiting(const struct svc_pieces *ps);
 
-/* The least of a piece but the last, in bytes of payload. */
+/* A READ is cut into no more pieces than there would be of this length, in
+ * bytes of payload. */
 enum { SVC_PIECE_MIN = 16 << 10 };
 
 /* Returns the wire bytes of the reply to a piece of `count` bytes. */

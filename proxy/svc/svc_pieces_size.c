@@ -20,7 +20,8 @@
 enum {
 	PIECE_STEP = 4096,
 	PIECE_MAX = 60 << 10,
-	/* Headers of RPC, attributes, lengths. */
+	/* A reply has headers of RPC, attributes and lengths beside its data.
+	 */
 	REPLY_BYTES = 132,
 };
 
@@ -44,7 +45,7 @@ uint32_t svc_pieces_unit(const struct linkest *le, uint32_t count)
 		most = PIECE_MAX;
 	if (count <= most)
 		return 0;
-	/* Pieces of about equal length. */
+	/* The pieces are to be of about equal length. */
 	n = (count + most - 1) / most;
 	most = (count + n - 1) / n + PIECE_STEP - 1;
 	return (uint32_t)(most - most % PIECE_STEP);

@@ -124,7 +124,7 @@ enum svc_tried {
 	SVC_TRIED_ORDER = 64,  /* it waited for a change */
 	SVC_TRIED_EARLY = 128, /* it waited for a change that might come: its
 				  directory was asked for */
-	SVC_TRIED_TAIL = 256,  /* the rest of a READ was asked for */
+	SVC_TRIED_TAIL = 256,  /* its end, while its beginning came */
 };
 
 /* Something that a change touches, by its number: a directory, a name, an

@@ -237,7 +237,7 @@ struct upstream_status {
 	unsigned queued; /* calls that wait for a connection */
 };
 
-/* Bytes that are there of replies that have not come whole. */
+/* Returns how many bytes have come of replies that are not whole yet. */
 uint64_t upstream_partial_bytes(const struct upstream *up);
 /* When bytes last came over a connection that is up; 0: none is. */
 uint64_t upstream_last_rx_us(const struct upstream *up);

@@ -81,7 +81,7 @@ size_t xprt_queued_bytes(const struct xprt *x);
 /* Bytes that were received, and sent, since the transport was made. */
 uint64_t xprt_received_bytes(const struct xprt *x);
 uint64_t xprt_sent_bytes(const struct xprt *x);
-/* Bytes that are there of an unfinished record. */
+/* Returns how many bytes have come of a record that is not whole yet. */
 size_t xprt_partial_bytes(const struct xprt *x);
 /* When bytes were last received; 0 where none were. */
 uint64_t xprt_last_rx_us(const struct xprt *x);

@@ -190,13 +190,14 @@ static void linksim_served(struct linksim *s)
  * offloads have it; but those of a reply come behind the reply before it. */
 enum { SEGMENTS_BYTES = 2896 };
 
-/* The reply whose next segments come. */
+/* Returns the reply whose segments come next; NULL: none. */
 static struct linksim_call *linksim_front(const struct linksim *s)
 {
 	return s->down.head ? s->down.head : s->serving;
 }
 
-/* When they come; the last ones come with the end of the reply. */
+/* Returns when the next segments come. The last ones of a reply come with its
+ * end, which is another event. */
 static uint64_t linksim_part_us(const struct linksim *s)
 {
 	const struct linksim_call *c = linksim_front(s);

@@ -19,7 +19,8 @@ struct linksim_call {
 	struct linkest_mark mark;
 	uint64_t bytes, arrived_bytes;
 	uint64_t begin_us; /* when the link begins with its reply */
-	uint64_t when_us;  /* it reaches the queue, or its reply the client */
+	uint64_t when_us;  /* when it comes to the queue, or its reply to the
+			      client */
 	bool speculative;
 	struct linksim_call *next; /* in the queue, or on the way */
 };
