@@ -331,13 +331,13 @@ static void mark_changed(
 /*
  * Judges, by a change of our own, what machines were told. If it came upon the
  * contents that they were told, they were told the truth. If it came upon
- * others (`foreign`), they were not, unless these come from another change of
+ * others (`replaced`), they were not, unless these come from another change of
  * our own that was under way as well. In that case nobody can tell, nor whose
  * was a version that was first seen while this change was under way: it is
  * taken for ours, since a WRITE must not fail on a file that only this daemon's
  * clients change. Then nobody replaced anything, either (`replaced_us`).
  */
-static void judge_told(struct attrcache *ac, struct node *node, bool foreign,
+static void judge_told(struct attrcache *ac, struct node *node, bool replaced,
     uint64_t sent_us, uint64_t now_us)
 {
 	struct node_ext *x = attrcache_ext(ac, node);
@@ -346,7 +346,7 @@ static void judge_told(struct attrcache *ac, struct node *node, bool foreign,
 		node->mistold = 0;
 		if (x)
 			x->replaced_us = 0;
-	} else if (foreign && attrcache_may_fill(ac, node, sent_us)) {
+	} else if (replaced && attrcache_may_fill(ac, node, sent_us)) {
 		told_wrongly(ac, node, now_us);
 	}
 	node->told &= node->mistold;
@@ -362,6 +362,23 @@ static bool matches_before(const struct node *node, const pre_op_attr *before)
 	       node->size == w->size &&
 	       nfstime_equal(&node->mtime, &w->mtime) &&
 	       nfstime_equal(&node->ctime, &w->ctime);
+}
+
+/* Whether somebody else had replaced the contents when the change came. As
+ * where attributes come without a change, another ctime alone is not that: a
+ * rename, a link or a mode changes it. Nor are contents that came back from
+ * before. Where nothing is known any more of what machines were told, they may
+ * have been. */
+static bool was_replaced_before(
+    const struct node *node, const pre_op_attr *before)
+{
+	const wcc_attr *w = &before->pre_op_attr_u.attributes;
+
+	if (!before->attributes_follow || !(node->flags & NODE_ATTRS))
+		return before->attributes_follow;
+	return (node->size != w->size ||
+		   !nfstime_equal(&node->mtime, &w->mtime)) &&
+	       nfstime_ns(&w->ctime) > nfstime_ns(&node->ctime);
 }
 
 /* Notes whose the new version is. A CREATE of a name that is there changes
@@ -383,6 +400,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 		    node->fileid == after->fileid &&
 		    (matches_before(node, &wcc->before) ||
 			(contents_stay && same_contents(node, after)));
+	bool replaced = !ours && was_replaced_before(node, &wcc->before);
 	bool older = sent_us < node->seen_us;
 
 	if (wcc->after.attributes_follow && wcc->before.attributes_follow)
@@ -396,10 +414,8 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 	 * number of the file. */
 	if (!(node->flags & NODE_ATTRS) && wcc->after.attributes_follow)
 		(void)node_store(ac, node, after);
-	judge_told(ac, node,
-	    !ours && wcc->before.attributes_follow &&
-		(node->flags & NODE_ATTRS),
-	    sent_us, now_us);
+	judge_told(
+	    ac, node, replaced && (node->flags & NODE_ATTRS), sent_us, now_us);
 	mark_changed(ac, node, sent_us, now_us);
 	if (!ours)
 		next_generation(ac, node);
