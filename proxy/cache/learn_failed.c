@@ -99,6 +99,8 @@ void learn_unknown(const struct learn *l)
 	unsigned n = change_names(l, names);
 	nfs3_fh object = change_object(l);
 
+	/* The saved file still has what is forgotten here. */
+	l->caches->dirty = true;
 	learn_room(l);
 	for (unsigned i = 0; i < n; i++) {
 		struct learn_was was = learn_name_was(l, names[i]);

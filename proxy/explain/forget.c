@@ -44,6 +44,7 @@ enum forget_found forget_begin(struct forget *f, struct caches *c,
 	/* The server is asked anew where the name leads. A listing may say,
 	 * too, that it leads nowhere. */
 	if (*path && !*w.left && w.dir.node) {
+		c->dirty = true;
 		namecache_forget(c->names, w.dir.node, &w.name);
 		if (!w.node)
 			listcache_drop(c->lists, w.dir.node);
