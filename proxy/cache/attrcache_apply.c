@@ -251,6 +251,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		return ATTR_IGNORED;
 	}
 	if (same) {
+		node->flags &= (uint16_t)~NODE_UNSURE;
 		if (sent_us >= node->sent_us && node_store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
 		clock_show(ac, node, now_us);
@@ -263,14 +264,15 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
 	/* Contents that came back from before are no change by anybody: a
 	 * server that lost its memory has lost WRITEs that were not committed,
-	 * and their client sends them again. */
-	if (!same_contents(node, a) &&
+	 * and their client sends them again. And the outcome of a change of our
+	 * own may be seen here first. */
+	if (!(node->flags & NODE_UNSURE) && !same_contents(node, a) &&
 	    nfstime_ns(&a->ctime) > nfstime_ns(&node->ctime))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
 		    node->flags & NODE_CHANGED ? NODE_LIVELY : NODE_CHANGED;
-	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS);
+	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS | NODE_UNSURE);
 	if (!node_store(ac, node, a))
 		return ATTR_IGNORED;
 	node->sent_us = TIME48(sent_us);
@@ -376,7 +378,8 @@ static bool was_replaced_before(
 
 	if (!before->attributes_follow || !(node->flags & NODE_ATTRS))
 		return before->attributes_follow;
-	return (node->size != w->size ||
+	return !(node->flags & NODE_UNSURE) &&
+	       (node->size != w->size ||
 		   !nfstime_equal(&node->mtime, &w->mtime)) &&
 	       nfstime_ns(&w->ctime) > nfstime_ns(&node->ctime);
 }
@@ -424,8 +427,10 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 		/* Nobody can tell which of two replies shows the later
 		 * state. */
 		node->sent_us = 0;
+		node->flags |= NODE_UNSURE;
 		return false;
 	}
+	node->flags &= (uint16_t)~NODE_UNSURE;
 	node->seen_us = TIME48(now_us);
 	if (node_store(ac, node, after) && !older)
 		node->sent_us = TIME48(sent_us);
@@ -440,6 +445,15 @@ void attrcache_changed(
 	mark_changed(ac, node, sent_us, now_us);
 	next_generation(ac, node);
 	node->sent_us = 0;
+	node->flags |= NODE_UNSURE;
+}
+
+void attrcache_unsure(struct attrcache *ac, struct node *node, uint64_t sent_us)
+{
+	if (sent_us < node->seen_us)
+		judge_told(ac, node, false, sent_us, 0);
+	else
+		node->flags |= NODE_UNSURE;
 }
 
 void attrcache_moved(

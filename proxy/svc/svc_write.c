@@ -157,6 +157,7 @@ static enum attr_told told_before(
 void svc_write(struct svc_rqst *rqst)
 {
 	struct asker who = svc_asker(rqst);
+	struct fetch *f = rqst->svc->p.fetch;
 	enum attr_told told;
 	struct known k;
 
@@ -164,13 +165,18 @@ void svc_write(struct svc_rqst *rqst)
 	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
 	    (told = told_before(rqst, k.node)) == ATTR_TOLD ||
-	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
+	    fetch_is_changing(f, node_key(k.node), false)) {
 		waited_forget(rqst);
 		svc_forward(rqst);
 		return;
 	}
 	if (told == ATTR_TOLD_WRONGLY) {
-		refuse(rqst, k.node);
+		/* What was seen may be the outcome of a change of ours, whose
+		 * reply tells. */
+		if (!fetch_is_changing(f, node_key(k.node), true))
+			refuse(rqst, k.node);
+		else
+			put_off(rqst, k.node);
 		return;
 	}
 	if (!(rqst->tried & SVC_TRIED_CONFIRM)) {

@@ -259,8 +259,11 @@ void judge_add_told(
     struct judge *j, const struct judge_op *op, uint64_t object, unsigned state)
 {
 	j->told = judge_grow(j->told, j->ntold, sizeof(j->told[0]));
-	j->told[j->ntold++] = (struct told){
-	    .object = object, .uid = op->uid, .state = state, .seq = j->seq};
+	j->told[j->ntold++] = (struct told){.object = object,
+	    .uid = op->uid,
+	    .address = op->address,
+	    .state = state,
+	    .seq = j->seq};
 }
 
 /* The first state from `i` on that may be told, and in which the object had

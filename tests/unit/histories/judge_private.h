@@ -47,6 +47,7 @@ struct ack {
 struct told {
 	uint64_t object;
 	unsigned uid; /* whose the client is */
+	uint32_t address;
 	unsigned state;
 	unsigned seq;
 	bool refused; /* a WRITE was, so that it will ask again */

@@ -213,13 +213,16 @@ bool judge_changed_before(
 }
 
 /* Whether the told attributes are the last that this client was told of the
- * object. */
+ * object at this address: the daemon cannot know that one which came is the
+ * client that left. */
 static bool is_last(const struct judge *j, unsigned told)
 {
 	const struct told *t = &j->told[told];
 
 	for (unsigned i = told + 1; i < j->ntold; i++)
-		if (j->told[i].object == t->object && j->told[i].uid == t->uid)
+		if (j->told[i].object == t->object &&
+		    j->told[i].uid == t->uid &&
+		    j->told[i].address == t->address)
 			return false;
 	return true;
 }

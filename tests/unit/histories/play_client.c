@@ -128,6 +128,7 @@ bool play_send(struct play *p, unsigned who, unsigned slot, const char *text)
 		&c->op.args, err))
 		return false;
 	c->op.uid = 1000 + who;
+	c->op.address = client_address(client);
 	if (play_gave_up(player, judge_key(c->op.proc, &c->op.args, c->op.uid)))
 		return false;
 	c->op.away = p->away;
