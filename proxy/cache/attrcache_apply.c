@@ -251,7 +251,8 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		return ATTR_IGNORED;
 	}
 	if (same) {
-		node->flags &= (uint16_t)~NODE_UNSURE;
+		/* A later version comes from something else. */
+		node->flags &= (uint16_t) ~(NODE_MOVED | NODE_UNSURE);
 		if (sent_us >= node->sent_us && node_store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
 		clock_show(ac, node, now_us);
