@@ -92,8 +92,8 @@ void bench_report_text(struct bench_figures *f)
 	put_job(f);
 	printf("\n%-24s%10s%10s\n", "", "time", "calls");
 	put_row("direct mount", direct, 0);
-	put_row("forefetch, first time", &f->first, direct->elapsed_us);
-	put_row("forefetch, learned", learned, direct->elapsed_us);
+	put_row("forefetch, first run", &f->first, direct->elapsed_us);
+	put_row("forefetch, trained", learned, direct->elapsed_us);
 	if (f->runs > 1)
 		printf("\nMedians of %u runs. ", f->runs);
 	else

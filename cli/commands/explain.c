@@ -22,6 +22,9 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
+/* Of an answer that is too old to be used as it is. */
+#define EXPIRED "expired: the next use asks the server"
+
 /* A word of the protocol, and the sentence that people read in its place. */
 struct word {
 	const char *key;
@@ -113,7 +116,7 @@ static void put_age(uint64_t us, bool fresh)
 		fputs("not confirmed since the daemon started", stdout);
 	else
 		printf("confirmed %s ago", ctl_text_us(buf, us));
-	puts(fresh ? ": fresh" : ": to be confirmed");
+	puts(fresh ? ": fresh" : ": expired");
 }
 
 /* Says why an object that was confirmed a moment ago may count as old again
@@ -128,8 +131,8 @@ static void put_limit(const Forefetch__Explained *x)
 	else if (strcmp(x->consistency, "bounded") == 0 &&
 		 x->attr_age_us != AGE_UNKNOWN)
 		ctl_put(stdout, x,
-		    "  age limit    {attr_limit_us:U}: it had not changed for "
-		    "{attr_still_us:U} when it was confirmed\n");
+		    "  age limit    {attr_limit_us:U} after each confirmation; "
+		    "it had not changed for {attr_still_us:T}\n");
 }
 
 /* Attributes, and of a file its data, of a directory its listing. Whether data
@@ -164,7 +167,7 @@ static void put_object(const Forefetch__Explained *x)
 				     : "  listing      {list_entries} "
 				       "entr{list_entries:Y}, not all; ");
 	if (x->listed)
-		puts(x->list_fresh ? "fresh" : "to be confirmed");
+		puts(x->list_fresh ? "fresh" : EXPIRED);
 	else
 		puts("  listing      not cached for you");
 }
@@ -229,7 +232,7 @@ static void put_not_found(const char *path, const Forefetch__Explained *x)
 	    x->found <= FOREFETCH__FOUND__UNMOUNTED ? why[x->found]
 						    : "not known",
 	    x->found == FOREFETCH__FOUND__ABSENT && !x->name_fresh
-		? ", to be confirmed"
+		? "; " EXPIRED
 		: "");
 }
 
@@ -238,8 +241,8 @@ static void put_text(const char *path, const Forefetch__Explained *x)
 	ctl_put_bytes(stdout, (const uint8_t *)path, strlen(path));
 	ctl_put(stdout, x, "\n  consistency  {consistency}\n");
 	if (x->found == FOREFETCH__FOUND__OBJECT) {
-		printf("  name         %s\n",
-		    x->name_fresh ? "fresh" : "to be confirmed");
+		printf(
+		    "  name         %s\n", x->name_fresh ? "fresh" : EXPIRED);
 		put_object(x);
 		put_rights(x);
 	} else {

@@ -209,7 +209,7 @@ static void put_caches(const Forefetch__ServerStats *srv)
 		ctl_put(stdout, srv->prefetch,
 		    "  saved    {saved_round_trips} round "
 		    "trip{saved_round_trips:S}, {saved_us:T}; "
-		    "{added_us:T} added\n");
+		    "{added_us:T} lost\n");
 }
 
 /* Permille as a percentage, or "-" where there was nothing to divide by. */
@@ -249,8 +249,8 @@ static void put_prefetch(const Forefetch__ServerStats *srv)
 	    "{prefetch_waste_limit_bytes:B} in the last minute\n"
 	    "  not fetched {prefetch_fresh} already cached, "
 	    "{prefetch_unlikely} unlikely, {prefetch_withdrawn} withdrawn, "
-	    "{prefetch_old} too late, {prefetch_unknown} without a handle, "
-	    "{prefetch_crowded} too many\n"
+	    "{prefetch_old} too late, {prefetch_unknown} whose handle is not "
+	    "known yet, {prefetch_crowded} because the queue was full\n"
 	    "  sessions    {sessions_recorded} recorded, {sessions_replayed} "
 	    "replayed, {sessions_stopped} of these abandoned; {session_wanted} "
 	    "object{session_wanted:S} wanted, {session_used} used, "
@@ -317,7 +317,7 @@ static void put_balance(const Forefetch__ServerStats *srv, bool all)
 	if (!srv->balance)
 		return;
 	put_title(srv, "balance, kept over restarts");
-	t = ctl_table_new("day,>calls,>trips saved,>saved,>added,"
+	t = ctl_table_new("day,>calls,>trips saved,>saved,>lost,"
 			  ">to clients,>from server");
 	for (size_t i = n - shown; i < n; i++)
 		put_day(t, "", srv->days[i]);

@@ -30,7 +30,7 @@ static const char *colour_of(const Forefetch__ServerStatus *srv)
 		   : "\033[33m";
 }
 
-/* Prints "nas: up, 40.2 ms, 2 connections, 3 calls in flight". */
+/* Prints "nas: up, round trip 40.2 ms, 2 connections, 3 calls in flight". */
 static void put_summary(const Forefetch__ServerStatus *srv)
 {
 	uint64_t up = 0, in_flight = 0, queued = 0;
@@ -49,7 +49,7 @@ static void put_summary(const Forefetch__ServerStatus *srv)
 		    srv->reason.len > 0 ? " for {state_age_us:A} ({reason})"
 					: " for {state_age_us:A}");
 	else if (srv->srtt_us > 0)
-		ctl_put(stdout, srv, ", {srtt_us:T}");
+		ctl_put(stdout, srv, ", round trip {srtt_us:T}");
 	if (srv->offline_active)
 		fputs(", serving what is cached", stdout);
 	if (srv->hold && srv->hold->paused)
@@ -103,17 +103,19 @@ static void put_clients(const Forefetch__ServerStatus *srv)
 
 /* ---- one server ------------------------------------------------------- */
 
-/* Prints "bounded, attr_timeout 3.00 s, rights are held for 1 h 0 min".
+/* Prints "bounded, attr_timeout 3.00 s, permissions are remembered for
+ * 1 h 0 min".
  * `message` is a ServerStatus or an ExportStatus, which have the same names for
  * it. */
 static void put_mode(const void *message, const char *mode)
 {
 	ctl_put(stdout, message,
 	    strcmp(mode, "bounded") == 0
-		? "{consistency}, attr_timeout {attr_timeout_us:T}, rights are "
-		  "held for {grant_timeout_us:T}"
+		? "{consistency}, attr_timeout {attr_timeout_us:T}, "
+		  "permissions are remembered for {grant_timeout_us:T}"
 	    : strcmp(mode, "frozen") == 0
-		? "{consistency}, rights are held for {grant_timeout_us:T}"
+		? "{consistency}, permissions are remembered for "
+		  "{grant_timeout_us:T}"
 		: "{consistency}");
 }
 
@@ -153,10 +155,9 @@ static const char *served(
 	if (srv->served_age_us == 0)
 		return "; no call came yet\n";
 	if (srv->served_age_us > uptime_us)
-		return "; the oldest answer had been confirmed before the "
-		       "daemon started\n";
-	return "; the oldest answer had been confirmed {served_age_us:T} "
-	       "before\n";
+		return "; the oldest answer was from before the daemon "
+		       "started\n";
+	return "; the oldest answer was {served_age_us:T} old\n";
 }
 
 /* Shows the policy for a server that is away; and while it is, for how long,
@@ -165,13 +166,14 @@ static void put_offline(const Forefetch__ServerStatus *srv, uint64_t uptime_us)
 {
 	ctl_put(stdout, srv,
 	    strcmp(srv->offline, "serve") == 0
-		? "  offline      {offline}, rights are held for "
+		? "  offline      {offline}, permissions are remembered for "
 		  "{grant_timeout_us:T}\n"
 		: "  offline      {offline}\n");
 	if (!srv->offline_active)
 		return;
 	ctl_put(stdout, srv,
-	    "               serving what is cached for {offline_age_us:A}");
+	    "               away: answering from the cache for "
+	    "{offline_age_us:A}");
 	ctl_put(stdout, srv, served(srv, uptime_us));
 }
 
@@ -282,9 +284,9 @@ static void put_server(const Forefetch__ServerStatus *srv,
 	put_list("exports", srv->exports, srv->n_exports);
 	printf(
 	    "  clients      %" PRIu64, srv->n_clients + srv->clients_omitted);
-	ctl_put(stdout, srv, ", holding {clients_bytes:B}; ");
-	ctl_put(stdout, st,
-	    "those of all servers may hold {clients_limit_bytes:B}\n");
+	ctl_put(stdout, srv, "; their calls use {clients_bytes:B} ");
+	ctl_put(
+	    stdout, st, "(at most {clients_limit_bytes:B} for all servers)\n");
 	if (verbose) {
 		put_upstreams(srv);
 		put_clients(srv);

@@ -340,8 +340,9 @@ class Sections(Status):
             self.status()["overrides"], self.ff.log)
         self.assertEqual((loose["overruled_by"], tight["overruled_by"]),
                          ("/tight", None))
-        self.assertIn("/loose: frozen, rights are held for 1 h 0 min; but /tight is "
-                      "on the same file system; that one is stricter, and applies\n",
+        self.assertIn("/loose: frozen, permissions are remembered for 1 h 0 min; "
+                      "but /tight is on the same file system; that one is "
+                      "stricter, and applies\n",
                       self.command("status").stdout)
         self.assertEqual(self.ff.log().count("path=/loose stricter=/tight: "),
                          1)
