@@ -32,7 +32,7 @@ static int log_level_run(const struct ctl_options *opt)
 const struct ctl_command log_level_command = {
     .name = "log-level",
     .usage = "[--json] [error|warn|info|debug]",
-    .summary = "show or change what the daemon logs",
+    .summary = "show or set the least severe level that is logged",
     .help = "Shows from which level on lines go to forefetchd's log, after "
 	    "setting it if one is\n"
 	    "given. The next reload or restart brings back log_level of the "

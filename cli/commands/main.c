@@ -76,9 +76,9 @@ static void help_all(void)
 {
 	fputs("usage: forefetch COMMAND [OPTION...] [ARGUMENT...]\n\n", stdout);
 	for (size_t i = 0; command_list[i]; i++)
-		printf("  %-8s %s\n", command_list[i]->name,
+		printf("  %-9s %s\n", command_list[i]->name,
 		    command_list[i]->summary);
-	printf("  %-8s %s\n\n", "help", "explain a command");
+	printf("  %-9s %s\n\n", "help", "explain a command");
 	option_print_help(NULL);
 	fputs("\nSee `forefetch COMMAND --help` and forefetch(1).\n", stdout);
 }

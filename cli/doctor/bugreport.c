@@ -390,7 +390,7 @@ static int bugreport_run(const struct ctl_options *opt)
 const struct ctl_command bugreport_command = {
     .name = "bugreport",
     .usage = "[-o FILE]",
-    .summary = "write a file for whoever is to find a fault",
+    .summary = "write a report for developers, without names or paths",
     .help =
 	"Writes FILE, or forefetch-bugreport-DATE-TIME.json, for a report of a "
 	"fault: versions, the daemon's status and stats, what forefetch doctor "
