@@ -21,6 +21,10 @@
 #include "mount/mount_daemon.h"
 #include "mount/mount_private.h"
 
+/* The usage behind the name, in all texts of help. */
+#define ARGUMENTS "[-o OPTION,...] HOST:/PATH DIR"
+#define USAGE     "[-v] [--save] " ARGUMENTS " | [--json]"
+
 /* ---- before anything changes ------------------------------------------ */
 
 /* Finds the mount point, without symbolic links, as the kernel and umount will
@@ -63,6 +67,7 @@ static int check_root(const struct mount_job *job)
 static int parse(struct mount_job *job, const char *source, const char *dir)
 {
 	struct mount_why why;
+	char count[16] = "none";
 	int code;
 
 	if (!mount_source_parse(source, &job->source, &why))
@@ -77,9 +82,10 @@ static int parse(struct mount_job *job, const char *source, const char *dir)
 		mount_fail(&job->talk, MOUNT_GOOD, "options",
 		    "%s; the former name is accepted until the next release",
 		    job->options.former);
+	if (job->options.nsettings > 0)
+		snprintf(count, sizeof(count), "%u", job->options.nsettings);
 	mount_step(&job->talk, "options",
-	    "%u for forefetchd; for the kernel %s", job->options.nsettings,
-	    job->options.kernel);
+	    "%s for forefetchd; for the kernel %s", count, job->options.kernel);
 	code = check_root(job);
 	return code ? code : check_dir(job, dir);
 }
@@ -100,7 +106,8 @@ static int steps(struct mount_job *job, const char *source, const char *dir)
 		return mount_again(job);
 	job->status = mount_daemon_status(&job->talk, job->socket);
 	if (!job->status) {
-		if (job->helper && !job->options.ordered)
+		if (job->helper && !job->options.ordered &&
+		    !isatty(STDERR_FILENO))
 			mount_fail(&job->talk, MOUNT_SYSTEM, "daemon",
 			    "it must run before anything is mounted; a line "
 			    "of /etc/fstab needs _netdev for that");
@@ -211,10 +218,10 @@ static int take_option(struct mount_job *job, int c)
 static int usage(const struct mount_job *job, FILE *out)
 {
 	fprintf(out,
-	    "usage: %s [-v] [-f] [-n] %s[-o OPTION,...] HOST:/PATH DIR%s\n"
+	    "usage: %s %s\n"
 	    "See mount.forefetch(8).\n",
-	    job->talk.prog, job->helper ? "[-s] " : "[--save] ",
-	    job->helper ? "" : " | [--json]");
+	    job->talk.prog,
+	    job->helper ? "[-f] [-n] [-s] [-v] " ARGUMENTS : USAGE);
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
@@ -297,7 +304,7 @@ static int mount_main(int argc, char **argv, const char *socket)
 
 const struct ctl_command mount_command = {
     .name = "mount",
-    .usage = "[-v] [--save] [-o OPTION,...] HOST:/PATH DIR | [--json]",
+    .usage = USAGE,
     .summary = "mount through the daemon, or list what is mounted",
     .help = "Mounts PATH of the NFS server HOST at DIR through forefetchd, "
 	    "which need not know that\nserver before. OPTIONs are those of "

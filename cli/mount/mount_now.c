@@ -211,11 +211,11 @@ int mount_now(struct mount_job *job)
 		return mount_fail(&job->talk, code, "mount", "out of memory");
 	call.options = options;
 	code = mount_kernel_mount(&call, &error, &why);
+	if (!code)
+		mount_step(&job->talk, "mount", "%s on %s with %s", call.source,
+		    call.dir, options);
 	free(options);
-	if (code)
-		return tell_errno(job, code, error, &why);
-	mount_step(&job->talk, "mount", "%s on %s", call.source, call.dir);
-	return MOUNT_GOOD;
+	return code ? tell_errno(job, code, error, &why) : code;
 }
 
 /* Options of a path hold for the file system that it is on. Which one that is

@@ -25,6 +25,9 @@
  * and after how many nanoseconds, it is looked for: two seconds in all. */
 enum { CLOSE_TRIES = 40, CLOSE_NS = 50000000 };
 
+/* The usage behind the name, in all texts of help. */
+#define USAGE "[-f] [-l] [-n] [-r] [-v] DIR"
+
 /* One call of umount. */
 struct umount_job {
 	struct mount_talk talk;
@@ -150,7 +153,7 @@ static const struct option longs[] = {
 static int usage(const struct umount_job *job, FILE *out)
 {
 	fprintf(out,
-	    "usage: %s [-f] [-l] [-n] [-r] [-v] DIR\n"
+	    "usage: %s " USAGE "\n"
 	    "See mount.forefetch(8).\n",
 	    job->talk.prog);
 	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
@@ -232,7 +235,7 @@ static int umount_main(int argc, char **argv, const char *socket)
 
 const struct ctl_command umount_command = {
     .name = "umount",
-    .usage = "[-f] [-l] [-n] [-r] [-v] DIR",
+    .usage = USAGE,
     .summary = "unmount what is mounted through the daemon",
     .help = "Unmounts DIR, as umount(8) does. If nothing else is mounted from "
 	    "that server, and\nits section was made by forefetch mount for "
