@@ -10,6 +10,7 @@
  * the daemon serves all the same without a farm, and with the settings that it
  * has.
  */
+#include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -171,6 +172,15 @@ static void warn_of_farm(struct check *ck, const Forefetch__FarmStatus *farm)
 	}
 	printf("warning: the farm is %s", state);
 	put_why(&farm->error);
+}
+
+void check_away(int error)
+{
+	if (error == ENOENT || error == ENOTDIR || error == ECONNREFUSED)
+		puts("forefetchd: it is not running; start it with sudo "
+		     "systemctl start forefetchd");
+	else if (error)
+		puts("forefetchd: it cannot be asked");
 }
 
 /* The order of the calls is that of the JSON value: all problems, then all

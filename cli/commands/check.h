@@ -17,4 +17,8 @@
  */
 int check_print(const Forefetch__Status *st, bool json);
 
+/* Prints the line for a daemon that sent no status, by the errno of
+ * ctl_status(); nothing for 0. */
+void check_away(int error);
+
 #endif

@@ -2,6 +2,7 @@
 /* forefetch status: a line for each server, then the daemon, then each server
  * in detail. It shows what a status message has; whether that is in order is
  * judged in check.c alone. */
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -338,6 +339,8 @@ static int status_run(const struct ctl_options *opt)
 	Forefetch__Response *res = ctl_status(opt->socket, opt->server);
 	int code = EXIT_SUCCESS;
 
+	if (!res && opt->check && !opt->json)
+		check_away(errno);
 	if (!res)
 		return EXIT_FAILURE;
 	if (opt->check)

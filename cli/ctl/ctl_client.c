@@ -20,45 +20,56 @@
  * ctl_wire.c. */
 enum { RELOAD_S = 60 };
 
-/* Prints why the daemon was not heard, by a positive errno of ctl_wire.h. */
+/* How messages begin. */
+static const char *speaker = "forefetch";
+
+void ctl_speak_as(const char *name)
+{
+	speaker = name;
+}
+
+/* Prints why the daemon was not heard, by a positive errno of ctl_wire.h, which
+ * becomes errno. */
 static void complain(const char *path, int error)
 {
+	fprintf(stderr, "%s: ", speaker);
 	switch (error) {
 	case ENOENT:
 	case ENOTDIR:
 	case ECONNREFUSED:
 		fprintf(stderr,
-		    "forefetch: forefetchd is not running (%s %s); start it "
-		    "with systemctl start forefetchd, or name its socket with "
+		    "forefetchd is not running (%s %s); start it with sudo "
+		    "systemctl start forefetchd, or name its socket with "
 		    "--socket\n",
 		    error == ECONNREFUSED ? "nobody listens at"
 					  : "no socket at",
 		    path);
-		return;
+		break;
 	case EAGAIN:
 		fprintf(stderr,
-		    "forefetch: forefetchd does not answer at %s; see its log "
-		    "with journalctl -u forefetchd\n",
+		    "forefetchd does not answer at %s; see its log with "
+		    "journalctl -u forefetchd\n",
 		    path);
-		return;
+		break;
 	case EPROTO:
 		fprintf(stderr,
-		    "forefetch: the program at %s is not forefetchd, or is of "
-		    "another release; restart forefetchd\n",
+		    "the program at %s is not forefetchd, or is of another "
+		    "release; restart forefetchd\n",
 		    path);
-		return;
+		break;
 	case ENODATA:
 	case ECONNRESET:
-		fprintf(stderr,
-		    "forefetch: forefetchd closed the connection; see its log "
-		    "with journalctl -u forefetchd\n");
-		return;
+		fputs("forefetchd closed the connection; see its log with "
+		      "journalctl -u forefetchd\n",
+		    stderr);
+		break;
 	default:
 		fprintf(stderr,
-		    "forefetch: cannot talk to forefetchd at %s: %s; check "
-		    "the path, or name another with --socket\n",
+		    "cannot talk to forefetchd at %s: %s; check the path, or "
+		    "name another with --socket\n",
 		    path, strerror(error));
 	}
+	errno = error;
 }
 
 /* Prints the daemon's own error. Its text comes from a process that may be
@@ -66,22 +77,23 @@ static void complain(const char *path, int error)
 static void complain_response(const Forefetch__Response *res)
 {
 	const Forefetch__Error *error = res->error;
-	const char *before = "forefetch: ", *after = "\n";
+	const char *before = "", *after = "\n";
 
 	if (error->code == FOREFETCH__ERROR_CODE__BAD_VERSION ||
 	    error->code == FOREFETCH__ERROR_CODE__UNKNOWN_COMMAND) {
-		before = "forefetch: forefetch and forefetchd are of "
-			 "different releases (";
+		before = "forefetch and forefetchd are of different "
+			 "releases (";
 		after = res->version > CONTROL_VERSION
 			    ? "); upgrade forefetch\n"
 			    : "); restart forefetchd\n";
 	}
 	if (error->code == FOREFETCH__ERROR_CODE__NO_SUCH_SERVER)
 		after = "; \"forefetch status\" lists them\n";
-	fputs(before, stderr);
+	fprintf(stderr, "%s: %s", speaker, before);
 	ctl_put_bytes(
 	    stderr, (const uint8_t *)error->text, strlen(error->text));
 	fputs(after, stderr);
+	errno = 0;
 }
 
 Forefetch__Response *ctl_refuse(const char *path, Forefetch__Response *res)

@@ -6,6 +6,10 @@
 
 #include "control/control.pb-c.h"
 
+/* Messages begin with "NAME: " from now on, and not with "forefetch: ". `name`
+ * is not copied. */
+void ctl_speak_as(const char *name);
+
 /* A connection to the daemon, over which it keeps what was begun. */
 struct ctl_client;
 
@@ -19,7 +23,9 @@ struct ctl_client;
 Forefetch__Response *ctl_call(
     const char *path, Forefetch__Request__CommandCase command, void *message);
 
-/* The same for the status of one server, or of all (NULL). */
+/* The same for the status of one server, or of all (NULL). With NULL, errno
+ * says why the daemon was not heard; it is 0 where it answered with an error.
+ */
 Forefetch__Response *ctl_status(const char *path, const char *server);
 
 /* Text of a user for a field of bytes; NULL is empty. */

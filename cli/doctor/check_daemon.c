@@ -43,7 +43,8 @@ static void report_refusal(const char *refusal, struct findings *out)
 	    "it is of another release than this program (%s): %s", FF_VERSION,
 	    refusal);
 	findings_remedy(out,
-	    "systemctl restart %s, so that the one that is installed runs; "
+	    "sudo systemctl restart %s, so that the one that is installed "
+	    "runs; "
 	    "else install both from one package",
 	    unit);
 }
@@ -61,7 +62,7 @@ static void report_away(const struct doctor_env *env, struct findings *out)
 		    env->error == ECONNREFUSED ? "nobody listens at"
 					       : "no socket at",
 		    env->socket);
-		findings_remedy(out, "systemctl start %s", unit);
+		findings_remedy(out, "sudo systemctl start %s", unit);
 		return;
 	case EACCES:
 	case EPERM:
@@ -73,7 +74,8 @@ static void report_away(const struct doctor_env *env, struct findings *out)
 		findings_add(out, FINDING_FAIL, "forefetchd",
 		    "it does not answer at %s", env->socket);
 		findings_remedy(out,
-		    "see journalctl -u %s; systemctl restart %s (mounts wait "
+		    "see journalctl -u %s; sudo systemctl restart %s (mounts "
+		    "wait "
 		    "meanwhile)",
 		    unit, unit);
 		return;
@@ -82,7 +84,7 @@ static void report_away(const struct doctor_env *env, struct findings *out)
 		    "the program that answers at %s is not forefetchd, or is "
 		    "of another release than this one (%s): %s",
 		    env->socket, FF_VERSION, strerror(env->error));
-		findings_remedy(out, "systemctl restart %s", unit);
+		findings_remedy(out, "sudo systemctl restart %s", unit);
 	}
 }
 
@@ -105,7 +107,8 @@ void doctor_check_running(const struct doctor_env *env, struct findings *out)
 		    "version %s runs, and this program is of %s", st->version,
 		    FF_VERSION);
 		findings_remedy(out,
-		    "systemctl restart %s, so that the one that is installed "
+		    "sudo systemctl restart %s, so that the one that is "
+		    "installed "
 		    "runs (mounts wait meanwhile)",
 		    unit);
 	} else {
@@ -175,14 +178,15 @@ static void report_unit(
 		findings_add(out, FINDING_FAIL, "unit", "%s (%s; %s)", active,
 		    sub, result);
 		findings_remedy(out,
-		    "systemctl start %s; see why it ended: systemctl status "
+		    "sudo systemctl start %s; see why it ended: systemctl "
+		    "status "
 		    "%s",
 		    unit, unit);
 	}
 	if (strcmp(file, "disabled") == 0 || strncmp(file, "masked", 6) == 0) {
 		findings_add(out, FINDING_WARN, "unit file",
 		    "%s: it does not start with the machine", file);
-		findings_remedy(out, "systemctl enable %s", unit);
+		findings_remedy(out, "sudo systemctl enable %s", unit);
 	}
 }
 
@@ -394,7 +398,8 @@ static void report_farm(const Forefetch__FarmStatus *farm, struct findings *out)
 		: "without it");
 	if (farm->state == FOREFETCH__FARM_STATUS__STATE__OFF)
 		findings_remedy(out,
-		    "correct [farm] or its key_file, then systemctl restart %s "
+		    "correct [farm] or its key_file, then sudo systemctl "
+		    "restart %s "
 		    "(mounts wait meanwhile)",
 		    unit);
 	else

@@ -25,13 +25,17 @@
 Forefetch__Response *mount_daemon_status(
     const struct mount_talk *talk, const char *socket)
 {
-	Forefetch__Response *res = ctl_status(socket, NULL);
+	Forefetch__Response *res;
+	static char speaker[64];
 
+	snprintf(speaker, sizeof(speaker), "%s: daemon", talk->prog);
+	ctl_speak_as(speaker);
+	res = ctl_status(socket, NULL);
 	if (!res || strcmp(res->status->version, FF_VERSION) == 0)
 		return res;
 	mount_fail(talk, MOUNT_SYSTEM, "daemon",
 	    "forefetchd is of release %s, and this program is of %s; run "
-	    "systemctl restart forefetchd, which mounts survive",
+	    "sudo systemctl restart forefetchd, which mounts survive",
 	    res->status->version, FF_VERSION);
 	ctl_free(res);
 	return NULL;

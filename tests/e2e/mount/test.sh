@@ -77,7 +77,7 @@ mkdir -p "$LAB_CACHE/mount"
 check "helpers in /sbin" helpers
 
 # --- before there is a daemon
-refused 2 "start it with systemctl start forefetchd" \
+refused 2 "start it with sudo systemctl start forefetchd" \
 	mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 refused 2 "needs _netdev" mount -t forefetch "$LAB_ADDR:$LAB_EXPORT" /mnt/a
 check "the daemon starts without servers" daemon_start

@@ -164,8 +164,8 @@ stopped() {
 	local home=/
 	inside systemctl stop forefetchd
 	refused_with "sudo mount -t forefetch $host:$export /mnt" \
-		"is not running .*; start it with systemctl start forefetchd" &&
-		refused_with "forefetch status" "systemctl start forefetchd"
+		"is not running .*; start it with sudo systemctl start forefetchd" &&
+		refused_with "forefetch status" "sudo systemctl start forefetchd"
 	local rc=$?
 	inside systemctl start forefetchd && return $rc
 }
