@@ -155,7 +155,8 @@ static int drop_run(const struct ctl_options *opt)
 const struct ctl_command drop_command = {
     .name = "drop",
     .former = "flush",
-    .usage = "[--dry-run] [--json] [SERVER | PATH]",
+    .usage = "[--json] [SERVER | PATH]\n"
+	     "       forefetch drop --dry-run [--json] [SERVER]",
     .summary = "empty the caches",
     .help =
 	"Empties the caches of every server, or of SERVER alone, in memory and "
@@ -167,7 +168,7 @@ const struct ctl_command drop_command = {
 	"written is on the server. The client's own caches stay. Only root and "
 	"the user that forefetchd runs as may do this. "
 	"With --dry-run,\n"
-	"which anybody may say, it shows what would be dropped.\n",
+	"which any user may run, it shows what would be dropped.\n",
     .options = "server json dry-run",
     .run = drop_run,
 };

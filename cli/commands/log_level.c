@@ -4,17 +4,43 @@
  */
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
+#include "config/spelling.h"
 #include "ctl/ctl_put.h"
+#include "ctl/ctl_text.h"
 #include "text/json.h"
+
+/* Whether the word is a level; false after a message. */
+static bool is_level(const char *word)
+{
+	static const char *const levels[] = {"error", "warn", "info", "debug"};
+	const size_t n = sizeof(levels) / sizeof(levels[0]);
+	const char *meant;
+
+	for (size_t i = 0; i < n; i++)
+		if (strcmp(levels[i], word) == 0)
+			return true;
+	meant = spelling_meant(word, levels, n, sizeof(levels[0]));
+	if (meant)
+		ctl_complain(
+		    NULL, "'%s' is not a level; did you mean %s?", word, meant);
+	else
+		ctl_complain(NULL,
+		    "'%s' is not a level: it is error, warn, info or debug",
+		    word);
+	return false;
+}
 
 static int log_level_run(const struct ctl_options *opt)
 {
 	Forefetch__LogLevelRequest request = FOREFETCH__LOG_LEVEL_REQUEST__INIT;
 	Forefetch__Response *res;
 
+	if (opt->arg && !is_level(opt->arg))
+		return EXIT_FAILURE;
 	if (opt->arg)
 		request.level = opt->args[0];
 	res = ctl_call(

@@ -55,6 +55,15 @@ static int usage_error(const char *what, const char *which)
 	return CTL_EXIT_USAGE;
 }
 
+/* The same with the help of one command. */
+static int usage_of(
+    const struct ctl_command *cmd, const char *what, const char *which)
+{
+	ctl_complain(
+	    NULL, "%s%s; see forefetch %s --help", what, which, cmd->name);
+	return CTL_EXIT_USAGE;
+}
+
 /* Names the command that was probably meant, if one is spelled alike. */
 static int no_such_command(const char *name)
 {
@@ -243,7 +252,7 @@ static int check_arguments(
 		return CTL_EXIT_USAGE;
 	}
 	if (opt->nargs > max)
-		return usage_error("too many arguments: ", opt->args[max]);
+		return usage_of(cmd, "too many arguments: ", opt->args[max]);
 	if (cmd->args_max && opt->arg && !*opt->arg)
 		return usage_error("an argument is empty", "");
 	return check_server(cmd, opt);

@@ -305,7 +305,15 @@ static int trees_run(const struct ctl_options *opt)
 	for (size_t i = 0; i < sizeof(actions) / sizeof(actions[0]); i++)
 		if (strcmp(actions[i].name, name) == 0)
 			a = &actions[i];
-	if (!a || args < a->args_min || args > a->args_max ||
+	if (a && args < a->args_min) {
+		ctl_complain(NULL,
+		    a->run == show
+			? "trees %s needs an ID; forefetch trees lists them"
+			: "trees %s needs a FILE; see forefetch trees --help",
+		    name);
+		return CTL_EXIT_USAGE;
+	}
+	if (!a || args > a->args_max ||
 	    (a == actions && args > 0 && opt->server)) {
 		meant = a ? NULL
 			  : spelling_meant(name, actions,

@@ -43,7 +43,8 @@ const char *spelling_meant(
     const char *word, const void *rows, size_t n, size_t size)
 {
 	size_t nearest = SPELLING_SLIPS_MAX + 1;
-	const char *meant = NULL;
+	const char *meant = NULL, *longer = NULL;
+	size_t len = strlen(word), begun = 0;
 
 	for (size_t i = 0; i < n; i++) {
 		const char *name;
@@ -51,11 +52,17 @@ const char *spelling_meant(
 
 		memcpy(&name, (const char *)rows + i * size, sizeof(name));
 		distance = spelling_distance(word, name);
-		/* As many slips as letters make any word of any other. */
-		if (distance >= nearest || distance >= strlen(word))
+		if (len > 1 && strncmp(word, name, len) == 0) {
+			longer = name;
+			begun++;
+		}
+		/* In a short word two slips make another one, and so does a
+		 * slip in the first letter ("stop" is not "top"). */
+		if (distance >= nearest ||
+		    (len < 6 && (distance > 1 || *word != *name)))
 			continue;
 		nearest = distance;
 		meant = name;
 	}
-	return meant;
+	return !meant && begun == 1 ? longer : meant;
 }

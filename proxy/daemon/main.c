@@ -316,7 +316,11 @@ static int test(struct config *config, const struct options *o)
 		config_print(config, stdout);
 	else
 		for (size_t i = 0; i < config->nfiles; i++)
-			printf("%s: no errors found\n", config->files[i]);
+			printf("%s: %s\n", config->files[i],
+			    access(config->files[i], F_OK) < 0 &&
+				    errno == ENOENT
+				? "not there; the defaults apply"
+				: "no errors found");
 	config_free(config);
 	return ok ? EXIT_SUCCESS : EXIT_USAGE;
 }

@@ -29,7 +29,8 @@ class Usage(Commands):
             self.says(2, words, *args)
         self.says(2, "see forefetch help", "status", "--nonsense")
         self.says(2, "see forefetch help trees", "trees", "nonsense")
-        self.says(2, "see forefetch help trees", "trees", "show")
+        self.says(2, "trees show needs an ID; forefetch trees lists them",
+                  "trees", "show")
 
     def test_what_goes_without_saying(self):
         self.assertEqual(self.run_it("trees")[0], 0)
