@@ -119,8 +119,8 @@ static void settle(struct svc_rqst *rqst, const union nfs_res *res)
 	svc_reply_result(rqst, res);
 }
 
-/* What is seen of an object since its SETATTR was sent may be the outcome of
- * that. */
+/* A version of an object that is first seen since its SETATTR was sent may be
+ * the outcome of that. */
 static void note_unsure(struct svc_rqst *rqst)
 {
 	struct attrcache *ac = rqst->svc->p.caches->attr;

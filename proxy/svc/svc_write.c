@@ -171,8 +171,8 @@ void svc_write(struct svc_rqst *rqst)
 		return;
 	}
 	if (told == ATTR_TOLD_WRONGLY) {
-		/* What was seen may be the outcome of a change of ours, whose
-		 * reply tells. */
+		/* The version that was seen may be the outcome of a change of
+		 * ours; its reply tells. */
 		if (!fetch_is_changing(f, node_key(k.node), true))
 			refuse(rqst, k.node);
 		else
