@@ -431,7 +431,7 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 		node->flags |= NODE_UNSURE;
 		return false;
 	}
-	node->flags &= (uint16_t)~NODE_UNSURE;
+	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_UNSURE);
 	node->seen_us = TIME48(now_us);
 	if (node_store(ac, node, after) && !older)
 		node->sent_us = TIME48(sent_us);
