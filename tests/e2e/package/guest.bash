@@ -6,51 +6,18 @@
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 # shellcheck source=../lib/machine.bash
 . "$E2E/lib/machine.bash"
+# shellcheck source=user.bash
+. "$E2E/package/user.bash"
 # shellcheck source=tasks.bash
 . "$E2E/package/tasks.bash"
 
-sudo_apt="sudo DEBIAN_FRONTEND=noninteractive apt-get"
-host=nas.example.org export=/home place=/mnt/home
-
-arrange() {
-	echo "$LAB_ADDR $host" >>$root/etc/hosts &&
-		lab_in server mount --bind "$LAB_EXPORT" $export &&
-		lab_export $export fsid=1 &&
-		dd if=/dev/urandom of="$LAB_EXPORT/file" bs=1M count=4 \
-			status=none &&
-		chmod 777 "$LAB_EXPORT"
-}
-
-# Longer than as_user waits: dpkg starts many processes, each 20 ms here.
-as_user_long() { inside timeout -k 5 200 su - ff -c "$1"; }
-
-# All files of the machine but those that any use of apt or a boot leaves behind.
-list_files() {
-	inside find / -xdev \( -path /var/log -o -path /var/cache/apt -o \
-		-path /var/cache/debconf -o -path /var/cache/ldconfig -o \
-		-path /var/lib/apt -o -path /var/lib/systemd -o -path /home -o \
-		-path /proc -o -path /sys -o -path /dev -o -path /tmp -o \
-		-path /var/tmp -o -path /mnt \) -prune \
-		-o -print | LC_ALL=C sort
-}
-# And these: of packages that are still installed, and dpkg's own.
-owned_files() {
-	cat $root/var/lib/dpkg/info/*.list
-	sed -n 's/.*\(\/var\/lib\/dpkg\/.*\)/\1/p' "$1"
-}
-
-mounted() { inside grep -q " $1 nfs .*vers=3" /proc/self/mounts; }
-careful() { inside grep " $1 nfs .*nosuid,nodev" /proc/self/mounts; }
-same_bytes() { as_user "cat $1" | cmp - "$LAB_EXPORT/file"; }
 write_there() {
 	as_user "head -c 1M /dev/urandom >$1/written" &&
 		as_user "cat $1/written" | cmp - "$LAB_EXPORT/written"
 }
 forgotten() { ! inside find /run/forefetch.d -name '*.conf' | grep .; }
-active() { inside systemctl is-active forefetchd; }
 enabled() { inside systemctl is-enabled forefetchd; }
 own_user() { [ "$(inside ps -o user= -C forefetchd)" = forefetch ]; }
-daemon() { inside systemctl show -P MainPID forefetchd; }
 
 # --- what is typed, and how long that takes -------------------------------------
 
@@ -90,30 +57,9 @@ waits_for_access() {
 
 # --- upgrade ------------------------------------------------------------------
 
-start_load() {
-	rm -f /run/stop
-	nsenter -t "$(machine_init)" -m -- timeout -k 5 240 \
-		python3 "$E2E/package/load.py" $root/mnt/home \
-		"$LAB_EXPORT/file" /run/stop >/run/load 2>&1 &
-	load=$!
-	lab_poll 30 test -s "$LAB_EXPORT/log"
-}
-end_load() {
-	touch /run/stop
-	wait "$load" || { cat /run/load; return 1; }
-	sed 's/^/     /' /run/load >&3
-}
-server_has_log() {
-	cmp "$LAB_EXPORT/log" <(nsenter -t "$(machine_init)" -m -- \
-		cat $root/mnt/home/log)
-}
 upgrade() { as_user_long "$sudo_apt install -y --reinstall ./$E2E_NEXT"; }
 # What the package's own scripts decide is tried without apt, which takes long here.
 upgrade_again() { as_user_long "sudo dpkg -i ./$E2E_NEXT"; }
-another_daemon() { [ "$(daemon)" != "$before" ] && active; }
-is_version() {
-	[ "$(inside dpkg-query -W -f '${Version}' forefetch)" = "$1" ]
-}
 # The daemon that runs must not be given up for one that would not start.
 keeps_the_old() {
 	before=$(daemon)
@@ -150,7 +96,6 @@ says_it_is_stopped() {
 # --- removal ------------------------------------------------------------------
 
 remove() { as_user_long "$sudo_apt remove -y forefetch"; }
-purge() { as_user_long "$sudo_apt purge -y forefetch"; }
 refused() {
 	! remove >/run/remove 2>&1 || return 1
 	cat /run/remove
@@ -173,15 +118,6 @@ purge_refused_for_mark() {
 }
 take_out_of_fstab() { sed -i '/ forefetch /d' $root/etc/fstab; }
 no_daemon() { ! inside pgrep forefetchd; }
-nothing_left() {
-	list_files >/run/after
-	owned_files /run/after | LC_ALL=C sort -u >/run/owned
-	LC_ALL=C comm -13 /run/before /run/after |
-		LC_ALL=C comm -23 - /run/owned >/run/left
-	cat /run/left
-	inside find /run -name 'forefetch*' | tee -a /run/left
-	! [ -s /run/left ]
-}
 
 exec 3>&1
 check "a root for systemd" machine_make || e2e_end
