@@ -61,9 +61,6 @@ enum node_flags {
 	 * once more (LIVELY). */
 	NODE_CHANGED = 1024,
 	NODE_LIVELY = 2048,
-	/* A change of our own may have been made since these attributes, and
-	 * nobody knows with which outcome. */
-	NODE_UNSURE = 4096,
 };
 
 /* Machines that a node tells apart, a bit each. */
@@ -296,10 +293,6 @@ void attrcache_moved(
  * bound to it counts no more. */
 void attrcache_changed(
     struct attrcache *ac, struct node *node, uint64_t sent_us, uint64_t now_us);
-/* Notes that a change of our own that was sent at `sent_us` may have been made,
- * or may yet be: a version that is first seen since then is taken for ours. */
-void attrcache_unsure(
-    struct attrcache *ac, struct node *node, uint64_t sent_us);
 /* Notes that a call of our own changed some object of the node's file system,
  * and nobody knows which: all are to be asked for again; where `links`, only
  * those with several names. */

@@ -252,7 +252,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 	}
 	if (same) {
 		/* A later version comes from something else. */
-		node->flags &= (uint16_t) ~(NODE_MOVED | NODE_UNSURE);
+		node->flags &= (uint16_t)~NODE_MOVED;
 		if (sent_us >= node->sent_us && node_store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
 		clock_show(ac, node, now_us);
@@ -265,15 +265,14 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
 	/* Contents that came back from before are no change by anybody: a
 	 * server that lost its memory has lost WRITEs that were not committed,
-	 * and their client sends them again. And the outcome of a change of our
-	 * own may be seen here first. */
-	if (!(node->flags & NODE_UNSURE) && !same_contents(node, a) &&
+	 * and their client sends them again. */
+	if (!same_contents(node, a) &&
 	    nfstime_ns(&a->ctime) > nfstime_ns(&node->ctime))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
 		    node->flags & NODE_CHANGED ? NODE_LIVELY : NODE_CHANGED;
-	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS | NODE_UNSURE);
+	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_OURS);
 	if (!node_store(ac, node, a))
 		return ATTR_IGNORED;
 	node->sent_us = TIME48(sent_us);
@@ -367,11 +366,9 @@ static bool matches_before(const struct node *node, const pre_op_attr *before)
 	       nfstime_equal(&node->ctime, &w->ctime);
 }
 
-/* Whether somebody else had replaced the contents when the change came. As
- * where attributes come without a change, another ctime alone is not that: a
- * rename, a link or a mode changes it. Nor are contents that came back from
- * before. Where nothing is known any more of what machines were told, they may
- * have been. */
+/* Whether somebody else had replaced the contents when the change came. Another
+ * ctime alone is not that: a rename, a link or a mode changes it. Where nothing
+ * is known any more of what machines were told, they may have been. */
 static bool was_replaced_before(
     const struct node *node, const pre_op_attr *before)
 {
@@ -379,10 +376,7 @@ static bool was_replaced_before(
 
 	if (!before->attributes_follow || !(node->flags & NODE_ATTRS))
 		return before->attributes_follow;
-	return !(node->flags & NODE_UNSURE) &&
-	       (node->size != w->size ||
-		   !nfstime_equal(&node->mtime, &w->mtime)) &&
-	       nfstime_ns(&w->ctime) > nfstime_ns(&node->ctime);
+	return node->size != w->size || !nfstime_equal(&node->mtime, &w->mtime);
 }
 
 /* Notes whose the new version is. A CREATE of a name that is there changes
@@ -428,10 +422,8 @@ bool attrcache_apply_wcc(struct attrcache *ac, struct node *node,
 		/* Nobody can tell which of two replies shows the later
 		 * state. */
 		node->sent_us = 0;
-		node->flags |= NODE_UNSURE;
 		return false;
 	}
-	node->flags &= (uint16_t) ~(NODE_MOVED | NODE_UNSURE);
 	node->seen_us = TIME48(now_us);
 	if (node_store(ac, node, after) && !older)
 		node->sent_us = TIME48(sent_us);
@@ -446,15 +438,6 @@ void attrcache_changed(
 	mark_changed(ac, node, sent_us, now_us);
 	next_generation(ac, node);
 	node->sent_us = 0;
-	node->flags |= NODE_UNSURE;
-}
-
-void attrcache_unsure(struct attrcache *ac, struct node *node, uint64_t sent_us)
-{
-	if (sent_us < node->seen_us)
-		judge_told(ac, node, false, sent_us, 0);
-	else
-		node->flags |= NODE_UNSURE;
 }
 
 void attrcache_moved(

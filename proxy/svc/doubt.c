@@ -119,26 +119,10 @@ static void settle(struct svc_rqst *rqst, const union nfs_res *res)
 	svc_reply_result(rqst, res);
 }
 
-/* A version of an object that is first seen since its SETATTR was sent may be
- * the outcome of that. */
-static void note_unsure(struct svc_rqst *rqst)
-{
-	struct attrcache *ac = rqst->svc->p.caches->attr;
-	struct node *node;
-
-	if (rqst->proc->prog != NFS_PROGRAM ||
-	    rqst->proc->proc != NFSPROC3_SETATTR)
-		return;
-	node = attrcache_find(ac, &rqst->args.setattr.object);
-	if (node)
-		attrcache_unsure(ac, node, rqst->received_us);
-}
-
 bool doubt_begin(struct svc_rqst *rqst)
 {
 	if (!(rqst->proc->flags & NFS_PROC_CHANGE))
 		return false;
-	note_unsure(rqst);
 	if (rqst->client && !svc_rqst_late(rqst, clock_now_us()))
 		return look_start(rqst);
 	if (rqst->client)

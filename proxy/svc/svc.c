@@ -60,8 +60,14 @@ void svc_free(struct svc *svc)
 {
 	if (!svc)
 		return;
-	while (!LIST_EMPTY(&svc->orphans))
-		svc_rqst_drop(LIST_FIRST(&svc->orphans));
+	while (!LIST_EMPTY(&svc->orphans)) {
+		struct svc_rqst *rqst = LIST_FIRST(&svc->orphans);
+
+		/* The server may have done it, and the caches, which are saved
+		 * behind this, do not know its outcome. */
+		svc_rqst_unknown(rqst, rqst->received_us);
+		svc_rqst_drop(rqst);
+	}
 	svc_pieces_free(svc->pieces);
 	exports_free(svc->exports);
 	waits_free(svc->waits);

@@ -137,17 +137,6 @@ static void put_off(struct svc_rqst *rqst, const struct node *node)
 	svc_reply_status(rqst, NFS3ERR_JUKEBOX);
 }
 
-/* Refuses a WRITE that rests on contents which were replaced. Where a change of
- * ours waits for a connection, it may be the one that replaced them. Its reply
- * tells, so the WRITE is put off until then. */
-static void stop_write(struct svc_rqst *rqst, struct node *node)
-{
-	if (fetch_is_changing(rqst->svc->p.fetch, node_key(node), true))
-		put_off(rqst, node);
-	else
-		refuse(rqst, node);
-}
-
 /* Returns what the client went by when the WRITE first came. What it was told
  * since then does not count for it. */
 static enum attr_told told_before(
@@ -175,13 +164,13 @@ void svc_write(struct svc_rqst *rqst)
 	 * its client knows of it. */
 	if (!known_find(&k, &who, &rqst->args.write.file) ||
 	    (told = told_before(rqst, k.node)) == ATTR_TOLD ||
-	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node), false)) {
+	    fetch_is_changing(rqst->svc->p.fetch, node_key(k.node))) {
 		waited_forget(rqst);
 		svc_forward(rqst);
 		return;
 	}
 	if (told == ATTR_TOLD_WRONGLY) {
-		stop_write(rqst, k.node);
+		refuse(rqst, k.node);
 		return;
 	}
 	if (!(rqst->tried & SVC_TRIED_CONFIRM)) {

@@ -14,7 +14,6 @@
 
 #include <xxhash.h>
 
-#include "base/clock.h"
 #include "base/metrics.h"
 #include "hashing/hash_key.h"
 #include "link/linkest.h"
@@ -535,12 +534,7 @@ uint64_t fetch_waited_us(const struct fetch_waiter *w, uint64_t now_us)
 	return fl && fl->call ? upstream_call_waited_us(fl->call, now_us) : 0;
 }
 
-static uint64_t flight_waited_us(const struct fetch_flight *fl)
-{
-	return fl->call ? upstream_call_waited_us(fl->call, clock_now_us()) : 0;
-}
-
-bool fetch_is_changing(struct fetch *f, uint64_t object, bool lost)
+bool fetch_is_changing(struct fetch *f, uint64_t object)
 {
 	const struct fetch_about a = {.object = object};
 	struct fetch_flight *fl;
@@ -550,8 +544,7 @@ bool fetch_is_changing(struct fetch *f, uint64_t object, bool lost)
 		if (fl->about.object == object &&
 		    (fl->about.proc == NFSPROC3_WRITE ||
 			fl->about.proc == NFSPROC3_SETATTR) &&
-		    (upstream_call_is_moving(fl->call, 0) ||
-			(lost && flight_waited_us(fl) > 0)))
+		    upstream_call_is_moving(fl->call, 0))
 			return true;
 		if (++looks == CHANGING_LOOKS_MAX)
 			break;

@@ -164,10 +164,9 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
  * it has none. */
 uint64_t fetch_waited_us(const struct fetch_waiter *w, uint64_t now_us);
 
-/* Whether a WRITE or a SETATTR of the object (fh_key()), whoever sent it, is on
- * its way to the server; where `lost`, also whether one waits for a connection,
- * as does one whose reply was lost. */
-bool fetch_is_changing(struct fetch *f, uint64_t object, bool lost);
+/* Whether a WRITE or a SETATTR of the object (fh_key()) is on its way to the
+ * server, whoever sent it. */
+bool fetch_is_changing(struct fetch *f, uint64_t object);
 
 /*
  * Says that the waiter's call was sent and runs its course, but is not repeated
