@@ -22,7 +22,7 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
-/* Of an answer that is too old to be used as it is. */
+/* How people are told that the cache has an answer, but one that is too old. */
 #define EXPIRED "expired: the next use asks the server"
 
 /* A word of the protocol, and the sentence that people read in its place. */

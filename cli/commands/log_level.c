@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "commands/command_list.h"
 #include "ctl/ctl_client.h"
 #include "config/spelling.h"
@@ -13,17 +14,17 @@
 #include "ctl/ctl_text.h"
 #include "text/json.h"
 
-/* Whether the word is a level; false after a message. */
+/* Returns whether the word names a level, and prints what is wrong if not. */
 static bool is_level(const char *word)
 {
-	static const char *const levels[] = {"error", "warn", "info", "debug"};
-	const size_t n = sizeof(levels) / sizeof(levels[0]);
 	const char *meant;
+	size_t n;
 
-	for (size_t i = 0; i < n; i++)
-		if (strcmp(levels[i], word) == 0)
+	for (n = 0; log_level_names[n]; n++)
+		if (strcmp(log_level_names[n], word) == 0)
 			return true;
-	meant = spelling_meant(word, levels, n, sizeof(levels[0]));
+	meant = spelling_meant(
+	    word, log_level_names, n, sizeof(log_level_names[0]));
 	if (meant)
 		ctl_complain(
 		    NULL, "'%s' is not a level; did you mean %s?", word, meant);

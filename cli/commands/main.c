@@ -55,7 +55,7 @@ static int usage_error(const char *what, const char *which)
 	return CTL_EXIT_USAGE;
 }
 
-/* The same with the help of one command. */
+/* Prints the same, but names the help of the command that was called. */
 static int usage_of(
     const struct ctl_command *cmd, const char *what, const char *which)
 {

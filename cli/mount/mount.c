@@ -21,7 +21,7 @@
 #include "mount/mount_daemon.h"
 #include "mount/mount_private.h"
 
-/* The usage behind the name, in all texts of help. */
+/* The arguments, as the usage after an error and every help show them. */
 #define ARGUMENTS "[-o OPTION,...] HOST:/PATH DIR"
 #define USAGE     "[-v] [--save] " ARGUMENTS " | [--json]"
 

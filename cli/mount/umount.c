@@ -25,7 +25,7 @@
  * and after how many nanoseconds, it is looked for: two seconds in all. */
 enum { CLOSE_TRIES = 40, CLOSE_NS = 50000000 };
 
-/* The usage behind the name, in all texts of help. */
+/* The arguments, as the usage after an error and every help show them. */
 #define USAGE "[-f] [-l] [-n] [-r] [-v] DIR"
 
 /* One call of umount. */

@@ -251,7 +251,8 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		return ATTR_IGNORED;
 	}
 	if (same) {
-		/* A later version comes from something else. */
+		/* Our rename or link has left the ctime as it was, so it does
+		 * not explain a later one. */
 		node->flags &= (uint16_t)~NODE_MOVED;
 		if (sent_us >= node->sent_us && node_store(ac, node, a))
 			node->sent_us = TIME48(sent_us);
@@ -354,6 +355,12 @@ static void judge_told(struct attrcache *ac, struct node *node, bool replaced,
 	node->told &= node->mistold;
 }
 
+/* Whether the contents were those that are known. */
+static bool had_contents(const struct node *node, const wcc_attr *w)
+{
+	return node->size == w->size && nfstime_equal(&node->mtime, &w->mtime);
+}
+
 /* Whether the object was in the state that is known before the change came:
  * then nobody else changed it in between (RFC 1813 section 2.6). */
 static bool matches_before(const struct node *node, const pre_op_attr *before)
@@ -361,22 +368,19 @@ static bool matches_before(const struct node *node, const pre_op_attr *before)
 	const wcc_attr *w = &before->pre_op_attr_u.attributes;
 
 	return before->attributes_follow && (node->flags & NODE_ATTRS) &&
-	       node->size == w->size &&
-	       nfstime_equal(&node->mtime, &w->mtime) &&
-	       nfstime_equal(&node->ctime, &w->ctime);
+	       had_contents(node, w) && nfstime_equal(&node->ctime, &w->ctime);
 }
 
 /* Whether somebody else had replaced the contents when the change came. Another
- * ctime alone is not that: a rename, a link or a mode changes it. Where nothing
- * is known any more of what machines were told, they may have been. */
+ * ctime alone does not say so: a rename, a link or a new mode changes it, too.
+ * If the attributes are not known any more, nor are the contents that machines
+ * were told, so these count as replaced. */
 static bool was_replaced_before(
     const struct node *node, const pre_op_attr *before)
 {
-	const wcc_attr *w = &before->pre_op_attr_u.attributes;
-
-	if (!before->attributes_follow || !(node->flags & NODE_ATTRS))
-		return before->attributes_follow;
-	return node->size != w->size || !nfstime_equal(&node->mtime, &w->mtime);
+	return before->attributes_follow &&
+	       (!(node->flags & NODE_ATTRS) ||
+		   !had_contents(node, &before->pre_op_attr_u.attributes));
 }
 
 /* Notes whose the new version is. A CREATE of a name that is there changes

@@ -99,7 +99,8 @@ void learn_unknown(const struct learn *l)
 	unsigned n = change_names(l, names);
 	nfs3_fh object = change_object(l);
 
-	/* The saved file still has what is forgotten here. */
+	/* The caches forget something here that the saved file still has, so
+	 * that file must not count as all that is known. */
 	l->caches->dirty = true;
 	learn_room(l);
 	for (unsigned i = 0; i < n; i++) {

@@ -19,8 +19,8 @@ size_t spelling_distance(const char *a, const char *b);
 /*
  * Finds which of `n` rows of a table somebody meant by `word`: the name that is
  * nearest to it, else the only one that begins with it, or NULL where all are
- * other words. A row is `size` bytes long,
- * and begins with a pointer to its name.
+ * other words. A row is `size` bytes long, and begins with a pointer to its
+ * name.
  */
 const char *spelling_meant(
     const char *word, const void *rows, size_t n, size_t size);

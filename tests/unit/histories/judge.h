@@ -57,7 +57,7 @@ struct judge_op {
 	const struct nfs_proc *proc;
 	union nfs_args args;
 	unsigned uid;
-	uint32_t address; /* the client's, when it asked */
+	uint32_t address; /* where the client was when it asked (IPv4) */
 	/* The daemon took the server for away at some time while the call
 	 * waited, so cached answers of any age, and IO, are right. */
 	bool away;
