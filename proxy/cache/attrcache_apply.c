@@ -235,6 +235,17 @@ static void told_wrongly(
 		x->replaced_us = now_us;
 }
 
+/* Whether contents came back from before, which is no change by anybody: a
+ * server that lost its memory has lost WRITEs that were not committed, and
+ * their client sends them again. A file that has grown has not come back,
+ * whatever its ctime: somebody appended to it after the server's clock was set
+ * back. */
+static bool came_back(const struct node *node, const fattr3 *a)
+{
+	return nfstime_ns(&a->ctime) < nfstime_ns(&node->ctime) &&
+	       a->size <= node->size;
+}
+
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
     const fattr3 *a, uint64_t sent_us, uint64_t now_us)
 {
@@ -264,11 +275,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		next_generation(ac, node);
 	if (had)
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
-	/* Contents that came back from before are no change by anybody: a
-	 * server that lost its memory has lost WRITEs that were not committed,
-	 * and their client sends them again. */
-	if (!same_contents(node, a) &&
-	    nfstime_ns(&a->ctime) > nfstime_ns(&node->ctime))
+	if (!same_contents(node, a) && !came_back(node, a))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
