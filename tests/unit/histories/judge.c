@@ -130,6 +130,19 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 		calltext_facts(proc, &res, &d->reply);
 }
 
+void judge_lose(struct judge *j, const struct nfs_proc *proc,
+    const union nfs_args *args, unsigned uid)
+{
+	uint64_t key = judge_key(proc, args, uid);
+
+	for (unsigned i = j->ndeeds; i-- > 0;) {
+		if (j->deeds[i].key != key)
+			continue;
+		j->states[j->deeds[i].state].lost = true;
+		return;
+	}
+}
+
 void judge_refuse(struct judge *j, const struct nfs_proc *proc,
     const union nfs_args *args, unsigned uid, nfsstat3 status)
 {

@@ -13,8 +13,8 @@
  * was, which may have been long before.
  *
  * A WRITE may be refused by IO, and not be done, if somebody else has changed
- * the file since this or another client was told attributes of it; and by
- * JUKEBOX at any time.
+ * the file since this or another client was told attributes of it, or if the
+ * reply to such a change of a client's was lost; and by JUKEBOX at any time.
  *
  * A reply to any other call, a look, is taken apart into facts. Each fact must
  * have been true in at least one state that the mode allows:
@@ -102,6 +102,9 @@ void judge_changed(struct judge *j, const struct memfs *fs);
 void judge_serve(struct judge *j, const struct memfs *fs,
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid,
     nfsstat3 status);
+/* The reply to such a call, which the server has done, does not come. */
+void judge_lose(struct judge *j, const struct nfs_proc *proc,
+    const union nfs_args *args, unsigned uid);
 /* The server answers an error, and does not do the call. */
 void judge_refuse(struct judge *j, const struct nfs_proc *proc,
     const union nfs_args *args, unsigned uid, nfsstat3 status);

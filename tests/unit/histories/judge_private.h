@@ -11,6 +11,9 @@ struct state {
 	struct memfs *fs;
 	uint64_t ns;
 	bool ours; /* by a call of a client's */
+	/* The reply to that call was lost, so the daemon cannot tell the state
+	 * from a stranger's. */
+	bool lost;
 	/* The daemon knows which objects that changed, since the call or its
 	 * reply had their handles. If it had names only, these may lead to
 	 * objects of which the daemon has never heard. */
@@ -104,7 +107,8 @@ bool judge_changed_before(
     const struct judge *j, const struct judge_op *op, uint64_t object);
 
 /* Whether somebody else has changed the object since some client was told
- * attributes of it last. All may be users of one kernel, which has one copy. */
+ * attributes of it last, or the reply to a change of it was lost. All may be
+ * users of one kernel, which has one copy. */
 bool judge_changed_behind(const struct judge *j, uint64_t object);
 
 /* judge_look.c */

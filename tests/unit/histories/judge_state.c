@@ -231,7 +231,8 @@ static bool changed_by_others(
     const struct judge *j, unsigned since, uint64_t object)
 {
 	for (unsigned i = since + 1; i < j->nstates; i++)
-		if (!j->states[i].ours && !is_same_version(j, i - 1, i, object))
+		if ((!j->states[i].ours || j->states[i].lost) &&
+		    !is_same_version(j, i - 1, i, object))
 			return true;
 	return false;
 }

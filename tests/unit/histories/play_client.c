@@ -39,6 +39,7 @@ static void check_reply(struct play *p, unsigned who, struct play_call *c)
 	    c->disturbed == p->disturbed && !c->op.away && !is_silent(p);
 	p->out->replies++;
 	count_hit(p, c);
+	play_lose_held(p);
 	why = judge_reply(p->judge, &c->op, &facts);
 	if (why)
 		script_fail("client %c, %s: %s", 'A' + who, c->told, why);

@@ -86,6 +86,8 @@ struct play {
  * is true where it did. A change that no client sent fails the history. */
 void play_take_server(struct play *p);
 bool play_serve(struct play *p, const struct event *e);
+/* Replies that the server keeps back are lost where their connection is. */
+void play_lose_held(struct play *p);
 
 /* play_client.c */
 /* Sends the call in the client's place for one; false where it cannot be sent:

@@ -90,9 +90,12 @@ static void note_reply(struct play *p)
 
 static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
 {
+	play_lose_held(p);
 	play_turns_look(p, call);
 	judge_serve(
 	    p->judge, p->place.fs, call->proc, &call->args, call->uid, status);
+	if (!fakeserver_connected(p->place.nfs, call->conn))
+		judge_lose(p->judge, call->proc, &call->args, call->uid);
 }
 
 static void lose(struct play *p, struct fakeserver_call *call)
@@ -100,6 +103,7 @@ static void lose(struct play *p, struct fakeserver_call *call)
 	unsigned conn = call->conn;
 
 	serve(p, call, NFS3_OK);
+	judge_lose(p->judge, call->proc, &call->args, call->uid);
 	fakeserver_do_silently(p->place.nfs, call);
 	fakeserver_break_one(p->place.nfs, conn);
 	p->lost_ns = vclock_wall_ns();
@@ -155,6 +159,22 @@ static bool is_left_undone(struct play *p, struct fakeserver_call *call)
 	fakeserver_answer(p->place.nfs, call, NFS3_OK);
 	note_reply(p);
 	return true;
+}
+
+void play_lose_held(struct play *p)
+{
+	struct fakeserver *nfs = p->place.nfs;
+
+	for (unsigned i = 0; i < fakeserver_waiting(nfs);) {
+		struct fakeserver_call *call = fakeserver_nth(nfs, i);
+
+		if (!call->held || fakeserver_connected(nfs, call->conn)) {
+			i++;
+			continue;
+		}
+		judge_lose(p->judge, call->proc, &call->args, call->uid);
+		fakeserver_drop(nfs, call);
+	}
 }
 
 bool play_serve(struct play *p, const struct event *e)
