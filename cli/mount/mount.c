@@ -170,6 +170,17 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
+/* Prints the form of the command; to stdout where it was asked for. */
+static int usage(const struct mount_job *job, FILE *out)
+{
+	fprintf(out,
+	    "usage: %s %s\n"
+	    "See mount.forefetch(8).\n",
+	    job->talk.prog,
+	    job->helper ? "[-f] [-n] [-s] [-v] " ARGUMENTS : USAGE);
+	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
+}
+
 /* Does as one option says: 0; an exit status after a message; or -1 for help.
  * mount(8) may pass -t and -N to a helper; of -N only a refusal is right. */
 static int take_option(struct mount_job *job, int c)
@@ -210,19 +221,8 @@ static int take_option(struct mount_job *job, int c)
 	case 'h':
 		return -1;
 	default:
-		return MOUNT_USAGE;
+		return usage(job, stderr);
 	}
-}
-
-/* Prints the form of the command; to stdout where it was asked for. */
-static int usage(const struct mount_job *job, FILE *out)
-{
-	fprintf(out,
-	    "usage: %s %s\n"
-	    "See mount.forefetch(8).\n",
-	    job->talk.prog,
-	    job->helper ? "[-f] [-n] [-s] [-v] " ARGUMENTS : USAGE);
-	return out == stdout ? MOUNT_GOOD : MOUNT_USAGE;
 }
 
 /* Writes a field of fstab(5): blanks, which would end it, and '#', which would

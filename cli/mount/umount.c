@@ -191,7 +191,7 @@ static int take_option(struct umount_job *job, int c)
 	case 'h':
 		return -1;
 	default:
-		return MOUNT_USAGE;
+		return usage(job, stderr);
 	}
 }
 

@@ -317,10 +317,12 @@ static int test(struct config *config, const struct options *o)
 	else
 		for (size_t i = 0; i < config->nfiles; i++)
 			printf("%s: %s\n", config->files[i],
-			    access(config->files[i], F_OK) < 0 &&
-				    errno == ENOENT
-				? "not there; the defaults apply"
-				: "no errors found");
+			    access(config->files[i], F_OK) == 0 ||
+				    errno != ENOENT
+				? "no errors found"
+			    : config->nfiles > 1
+				? "not there"
+				: "not there; the defaults apply");
 	config_free(config);
 	return ok ? EXIT_SUCCESS : EXIT_USAGE;
 }
