@@ -131,14 +131,17 @@ void judge_serve(struct judge *j, const struct memfs *fs,
 }
 
 void judge_lose(struct judge *j, const struct nfs_proc *proc,
-    const union nfs_args *args, unsigned uid)
+    const union nfs_args *args, unsigned uid, bool gone)
 {
 	uint64_t key = judge_key(proc, args, uid);
 
 	for (unsigned i = j->ndeeds; i-- > 0;) {
+		struct state *s = &j->states[j->deeds[i].state];
+
 		if (j->deeds[i].key != key)
 			continue;
-		j->states[j->deeds[i].state].lost = true;
+		s->lost = true;
+		s->known &= !gone;
 		return;
 	}
 }

@@ -102,9 +102,10 @@ void judge_changed(struct judge *j, const struct memfs *fs);
 void judge_serve(struct judge *j, const struct memfs *fs,
     const struct nfs_proc *proc, const union nfs_args *args, unsigned uid,
     nfsstat3 status);
-/* The reply to such a call, which the server has done, does not come. */
+/* The reply to such a call, which the server has done, does not come; `gone`:
+ * nor does the daemon run any more that sent it. */
 void judge_lose(struct judge *j, const struct nfs_proc *proc,
-    const union nfs_args *args, unsigned uid);
+    const union nfs_args *args, unsigned uid, bool gone);
 /* The server answers an error, and does not do the call. */
 void judge_refuse(struct judge *j, const struct nfs_proc *proc,
     const union nfs_args *args, unsigned uid, nfsstat3 status);

@@ -80,6 +80,7 @@ static void start(struct play *p)
 	char err[PLACE_ERR_MAX];
 
 	p->away = false;
+	p->first_conn = fakeserver_conns(p->place.nfs);
 	if (!place_start(&p->place, err))
 		script_fail("the daemon does not start: %s", err);
 }

@@ -75,6 +75,7 @@ struct play {
 	 * EVENT_SERVE: it does what it should. */
 	struct event next;
 	uint64_t answered_ns; /* when the server last sent a reply */
+	unsigned first_conn;  /* of the daemon that runs */
 	uint64_t lost_ns; /* when connections to the server were last lost */
 	/* Faults that may have calls sent again, in another order. */
 	unsigned disturbed;

@@ -88,6 +88,12 @@ static void note_reply(struct play *p)
 	p->answered_ns = vclock_wall_ns();
 }
 
+static void lost(struct play *p, const struct fakeserver_call *call)
+{
+	judge_lose(p->judge, call->proc, &call->args, call->uid,
+	    call->conn < p->first_conn);
+}
+
 static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
 {
 	play_lose_held(p);
@@ -95,7 +101,7 @@ static void serve(struct play *p, struct fakeserver_call *call, nfsstat3 status)
 	judge_serve(
 	    p->judge, p->place.fs, call->proc, &call->args, call->uid, status);
 	if (!fakeserver_connected(p->place.nfs, call->conn))
-		judge_lose(p->judge, call->proc, &call->args, call->uid);
+		lost(p, call);
 }
 
 static void lose(struct play *p, struct fakeserver_call *call)
@@ -103,7 +109,7 @@ static void lose(struct play *p, struct fakeserver_call *call)
 	unsigned conn = call->conn;
 
 	serve(p, call, NFS3_OK);
-	judge_lose(p->judge, call->proc, &call->args, call->uid);
+	lost(p, call);
 	fakeserver_do_silently(p->place.nfs, call);
 	fakeserver_break_one(p->place.nfs, conn);
 	p->lost_ns = vclock_wall_ns();
@@ -172,7 +178,7 @@ void play_lose_held(struct play *p)
 			i++;
 			continue;
 		}
-		judge_lose(p->judge, call->proc, &call->args, call->uid);
+		lost(p, call);
 		fakeserver_drop(nfs, call);
 	}
 }
