@@ -67,6 +67,7 @@ static void print_help(void)
 enum {
 	JOBS_MAX = 64,
 	HANG_S = 120,
+	LAST_BYTES = 300, /* of what a process that ended badly wrote */
 };
 
 static struct {
@@ -105,12 +106,13 @@ static pid_t begin(
 	pid_t pid;
 
 	memset(result, 0, sizeof(*result));
+	result->complaints = memfd_create("complaints", MFD_CLOEXEC);
 	fflush(stdout);
 	pid = fork();
 	if (pid == 0) {
 		alarm(HANG_S);
 		if (!getenv("SCENARIO_TRACE") &&
-		    !freopen("/dev/null", "w", stderr))
+		    dup2(result->complaints, STDERR_FILENO) < 0)
 			_exit(1);
 		play(mode, opt.defect, h, result);
 		_exit(0);
@@ -122,21 +124,37 @@ static pid_t begin(
 	return pid;
 }
 
+/* Adds the last that the process wrote to stderr, which may be an assertion. */
+static void add_complaint(struct play_result *r)
+{
+	char last[LAST_BYTES + 1] = "";
+	off_t size = lseek(r->complaints, 0, SEEK_END);
+	off_t from = size > LAST_BYTES ? size - LAST_BYTES : 0;
+	size_t len = strlen(r->said);
+
+	if (pread(r->complaints, last, LAST_BYTES, from) > 0)
+		snprintf(r->said + len, sizeof(r->said) - len, "\n%s", last);
+}
+
 /* Whether it went well; else there is a sentence in `said`. */
 static bool end(struct play_result *r, int status)
 {
+	bool good = WIFEXITED(status) && WEXITSTATUS(status) == 0 && r->over;
+
 	if (r->dir[0])
 		files_remove(r->dir);
-	if (WIFEXITED(status) && WEXITSTATUS(status) == 0 && r->over)
-		return true;
-	if (!r->said[0] && WIFSIGNALED(status))
+	if (!good && !r->said[0] && WIFSIGNALED(status)) {
 		snprintf(r->said, sizeof(r->said), "it ended by signal %d%s",
 		    WTERMSIG(status),
 		    WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
-	else if (!r->said[0])
+		add_complaint(r);
+	} else if (!good && !r->said[0]) {
 		snprintf(r->said, sizeof(r->said), "it ended with status %d",
 		    status);
-	return false;
+		add_complaint(r);
+	}
+	close(r->complaints);
+	return good;
 }
 
 static bool is_wrong(
