@@ -237,13 +237,20 @@ static void told_wrongly(
 
 /* Whether contents came back from before, which is no change by anybody: a
  * server that lost its memory has lost WRITEs that were not committed, and
- * their client sends them again. A file that has grown has not come back,
- * whatever its ctime: somebody appended to it after the server's clock was set
- * back. */
-static bool came_back(const struct node *node, const fattr3 *a)
+ * their client sends them again. A file system may have kept the ctime of such
+ * a WRITE, and lost its bytes. A file that has grown has not come back,
+ * whatever its ctime: somebody may have appended to it after the server's clock
+ * was set back. */
+static bool came_back(
+    const struct attrcache *ac, const struct node *node, const fattr3 *a)
 {
-	return nfstime_ns(&a->ctime) < nfstime_ns(&node->ctime) &&
-	       a->size <= node->size;
+	uint64_t was_ns = nfstime_ns(&node->ctime),
+		 is_ns = nfstime_ns(&a->ctime);
+
+	if (is_ns < was_ns)
+		return a->size <= node->size;
+	return is_ns == was_ns && a->size < node->size &&
+	       attrcache_firm(ac, node, node->sent_us);
 }
 
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
@@ -275,7 +282,7 @@ enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,
 		next_generation(ac, node);
 	if (had)
 		clock_look(ac, node, &node->ctime, a, node->sent_us, now_us);
-	if (!same_contents(node, a) && !came_back(node, a))
+	if (!same_contents(node, a) && !came_back(ac, node, a))
 		told_wrongly(ac, node, now_us);
 	if (had && !same_contents(node, a))
 		node->flags |=
