@@ -37,6 +37,7 @@
 #include "link/linkkeep.h"
 #include "prefetch/prefetch.h"
 #include "svc/svc.h"
+#include "upstream/fetch.h"
 #include "upstream/linkwatch.h"
 #include "upstream/rpcbind.h"
 #include "warm/pins.h"
@@ -162,6 +163,8 @@ void server_stop_serving(struct server *s)
 	if (s->ev_sweep)
 		event_free(s->ev_sweep);
 	s->ev_sweep = NULL;
+	/* The loop goes on where others serve, so replies may still come. */
+	fetch_forget(s->fetch);
 	svc_free(s->svc);
 	s->svc = NULL;
 	linkwatch_free(s->link);
@@ -172,6 +175,7 @@ void server_stop_serving(struct server *s)
 
 void server_free_ahead(struct server *s)
 {
+	fetch_forget(s->fetch);
 	/* Observing tells both of these, so they go together. */
 	hints_free(s->hints);
 	s->hints = NULL;

@@ -149,8 +149,7 @@ struct exports *exports_new(struct fetch *fetch, struct caches *caches,
 static void drop_list(struct exports *ex)
 {
 	for (size_t i = 0; i < ex->n; i++)
-		if (ex->list[i].call.waiter.flight)
-			(void)fetch_cancel(ex->fetch, &ex->list[i].call.waiter);
+		(void)fetch_cancel(ex->fetch, &ex->list[i].call.waiter);
 	free(ex->list);
 	ex->list = NULL;
 	ex->n = 0;

@@ -63,9 +63,9 @@ void svc_free(struct svc *svc)
 	while (!LIST_EMPTY(&svc->orphans)) {
 		struct svc_rqst *rqst = LIST_FIRST(&svc->orphans);
 
-		/* The server may have done a change that waits here for its
-		 * client. The caches are saved after this, and must not keep
-		 * the state from before it. */
+		/* The server may have done a change that is under way, or waits
+		 * here for its client. The caches are saved after this, and
+		 * must not keep the state from before it. */
 		svc_rqst_unknown(rqst, rqst->received_us);
 		svc_rqst_drop(rqst);
 	}

@@ -122,9 +122,8 @@ void svc_pieces_free(struct svc_pieces *ps)
 		return;
 	while ((sp = LIST_FIRST(&ps->splits)) != NULL) {
 		for (unsigned i = 0; i < sp->sent; i++)
-			if (sp->pieces[i].call.waiter.flight)
-				(void)fetch_cancel(
-				    ps->fetch, &sp->pieces[i].call.waiter);
+			(void)fetch_cancel(
+			    ps->fetch, &sp->pieces[i].call.waiter);
 		if (!sp->over)
 			fetch_claim_drop(&sp->claim);
 		split_free(sp);

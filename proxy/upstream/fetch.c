@@ -133,12 +133,24 @@ void fetch_ring(struct fetch_watches *list)
 	}
 }
 
+void fetch_forget(struct fetch *f)
+{
+	struct fetch_flight *fl;
+	struct fetch_waiter *w;
+
+	while (f && (fl = LIST_FIRST(&f->flights)) != NULL) {
+		TAILQ_FOREACH (w, &fl->waiters, link)
+			w->flight = NULL;
+		while (!TAILQ_EMPTY(&fl->watches))
+			fetch_unwatch(TAILQ_FIRST(&fl->watches));
+		upstream_release(fl->call);
+		flight_free(fl);
+	}
+}
+
 void fetch_free(struct fetch *f)
 {
-	if (!f)
-		return;
-	while (!LIST_EMPTY(&f->flights))
-		flight_free(LIST_FIRST(&f->flights));
+	fetch_forget(f);
 	free(f);
 }
 
@@ -353,10 +365,13 @@ int fetch_start(struct fetch *f, const struct upstream_request *req,
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 {
 	struct fetch_flight *fl = w->flight;
-	bool first = w == TAILQ_FIRST(&fl->waiters);
-	bool alone = first && !TAILQ_NEXT(w, link);
+	bool first, alone;
 
 	(void)f;
+	if (!fl)
+		return true;
+	first = w == TAILQ_FIRST(&fl->waiters);
+	alone = first && !TAILQ_NEXT(w, link);
 	/* Without a call, upstream_send() has not returned yet and calls back
 	 * from within. */
 	if (!fl->call)

@@ -102,8 +102,11 @@ struct fetch_claim {
  * of every call to NFS; it may be NULL. NULL without memory. */
 struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
     struct metrics *metrics, struct linkest *link);
-/* Frees the table, before the upstreams. Waiters and watchers are forgotten
- * without a word. NULL is allowed. */
+/* Forgets all calls, without a word to those who wait for them or watch them.
+ * Owners of waiters that are about to go need that: fetch_cancel() may refuse.
+ * NULL is allowed. */
+void fetch_forget(struct fetch *f);
+/* The same, and frees the table, before the upstreams. NULL is allowed. */
 void fetch_free(struct fetch *f);
 
 /* Has `on_send` called whenever a call goes out that is about an object, with
@@ -156,7 +159,7 @@ void fetch_claim_drop(struct fetch_claim *c);
 /*
  * Waits no longer. False where a change is on its way, or where others wait
  * for, or watch, a flight for which this waiter keeps the request: then it
- * hears the reply all the same. The waiter must be waiting.
+ * hears the reply all the same. True for a waiter that waits for nothing.
  */
 bool fetch_cancel(struct fetch *f, struct fetch_waiter *w);
 

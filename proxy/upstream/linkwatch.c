@@ -60,7 +60,7 @@ struct linkwatch *linkwatch_new(struct fetch *fetch, struct upstream *nfs,
 
 void linkwatch_free(struct linkwatch *lw)
 {
-	if (lw && lw->probe.flight)
+	if (lw)
 		(void)fetch_cancel(lw->fetch, &lw->probe);
 	free(lw);
 }

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "daemon/server.h"
 #include "scenario/counters.h"
 #include "scenario/script.h"
@@ -481,6 +482,13 @@ static void server_reboots(struct world *w, const struct script_match *m)
 	fakeserver_reboot(w->nfs);
 }
 
+/* The daemon begins to put it away, and goes on with its loop. */
+static void server_leaves(struct world *w, const struct script_match *m)
+{
+	(void)m;
+	(void)server_leave(w->server, clock_now_us());
+}
+
 static void somebody_takes_port(struct world *w, const struct script_match *m)
 {
 	(void)m;
@@ -600,6 +608,7 @@ const struct script_step script_steps[] = {
     {"server goes away", server_goes_away, true},
     {"server comes back", server_comes_back, true},
     {"server reboots", server_reboots, true},
+    {"server is taken out of the configuration", server_leaves, false},
     {"connection breaks", connection_breaks, true},
     {"connection breaks under ...", connection_of_breaks, true},
     {"time passes * *", time_passes, true},
