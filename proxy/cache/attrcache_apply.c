@@ -238,9 +238,10 @@ static void told_wrongly(
 /* Whether contents came back from before, which is no change by anybody: a
  * server that lost its memory has lost WRITEs that were not committed, and
  * their client sends them again. A file system may have kept the ctime of such
- * a WRITE, and lost its bytes. A file that has grown has not come back,
- * whatever its ctime: somebody may have appended to it after the server's clock
- * was set back. */
+ * a WRITE, and lost its bytes; so it is where the version was our own, or was
+ * confirmed when no other change could have that ctime. A file that has grown
+ * has not come back, whatever its ctime: somebody may have appended to it after
+ * the server's clock was set back. */
 static bool came_back(
     const struct attrcache *ac, const struct node *node, const fattr3 *a)
 {
@@ -250,7 +251,8 @@ static bool came_back(
 	if (is_ns < was_ns)
 		return a->size <= node->size;
 	return is_ns == was_ns && a->size < node->size &&
-	       attrcache_firm(ac, node, node->sent_us);
+	       (node->flags & NODE_OURS ||
+		   attrcache_firm(ac, node, node->sent_us));
 }
 
 enum attr_result attrcache_apply(struct attrcache *ac, struct node *node,

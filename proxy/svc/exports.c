@@ -159,7 +159,6 @@ void exports_free(struct exports *ex)
 {
 	if (!ex)
 		return;
-	/* The flights go with fetch, which forgets their waiters. */
 	free(ex->list);
 	free(ex);
 }
