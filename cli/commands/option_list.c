@@ -122,7 +122,8 @@ void option_complain(const char *word)
 		meant = spelling_meant(
 		    name, option_list, option_count, sizeof(option_list[0]));
 	}
-	/* A name that is right lacks its value, or has one too many. */
+	/* Where the name is spelled right, its value is missing, or it takes
+	 * none. */
 	if (meant && strcmp(meant, name) != 0)
 		fprintf(stderr, "forefetch: did you mean --%s?\n", meant);
 	else

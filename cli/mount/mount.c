@@ -170,7 +170,7 @@ static const struct option longs[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* Prints the form of the command; to stdout where it was asked for. */
+/* Prints how the command is used: to stdout if the user asked for it. */
 static int usage(const struct mount_job *job, FILE *out)
 {
 	fprintf(out,

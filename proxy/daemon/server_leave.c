@@ -163,7 +163,8 @@ void server_stop_serving(struct server *s)
 	if (s->ev_sweep)
 		event_free(s->ev_sweep);
 	s->ev_sweep = NULL;
-	/* The loop goes on where others serve, so replies may still come. */
+	/* The loop goes on for other servers, so replies may still come to the
+	 * requests that are freed here. */
 	fetch_forget(s->fetch);
 	svc_free(s->svc);
 	s->svc = NULL;

@@ -29,7 +29,7 @@ struct rpc_cred;
  * knows at once what the caches know from before. NULL without memory. */
 struct exports *exports_new(struct fetch *fetch, struct caches *caches,
     const struct config_server *config);
-/* Frees it; NULL is allowed. fetch_forget() must have come before. */
+/* Frees it; NULL is allowed. The caller must have called fetch_forget(). */
 void exports_free(struct exports *ex);
 /* Begins anew with the sections of another configuration. Without memory for
  * them all file systems are treated as strict. */

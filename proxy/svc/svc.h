@@ -61,8 +61,8 @@ struct svc_params {
 /* Makes the service of one server; `p` is copied, and what it points to must
  * outlive the service. NULL without memory. */
 struct svc *svc_new(const struct svc_params *p);
-/* Frees it; NULL is allowed. All clients must be gone, and fetch_forget() must
- * have come before. */
+/* Frees it; NULL is allowed. All clients must be gone, and the caller must
+ * have called fetch_forget(). */
 void svc_free(struct svc *svc);
 /* Counts the requests whose client is gone while their call to the server still
  * runs, or while they are held in doubt. */

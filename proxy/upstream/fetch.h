@@ -106,7 +106,8 @@ struct fetch *fetch_new(struct upstream *nfs, struct upstream *mount,
  * Owners of waiters that are about to go need that: fetch_cancel() may refuse.
  * NULL is allowed. */
 void fetch_forget(struct fetch *f);
-/* The same, and frees the table, before the upstreams. NULL is allowed. */
+/* Forgets all calls, and frees the table. The upstreams are freed after it.
+ * NULL is allowed. */
 void fetch_free(struct fetch *f);
 
 /* Has `on_send` called whenever a call goes out that is about an object, with

@@ -67,7 +67,7 @@ static void print_help(void)
 enum {
 	JOBS_MAX = 64,
 	HANG_S = 120,
-	LAST_BYTES = 300, /* of what a process that ended badly wrote */
+	LAST_BYTES = 300, /* of stderr that are shown of a bad end */
 };
 
 static struct {
@@ -124,7 +124,8 @@ static pid_t begin(
 	return pid;
 }
 
-/* Adds the last that the process wrote to stderr, which may be an assertion. */
+/* Adds the end of what the process wrote to stderr: an assertion that failed
+ * stands there. */
 static void add_complaint(struct play_result *r)
 {
 	char last[LAST_BYTES + 1] = "";
@@ -143,14 +144,14 @@ static bool end(struct play_result *r, int status)
 
 	if (r->dir[0])
 		files_remove(r->dir);
-	if (!good && !r->said[0] && WIFSIGNALED(status)) {
-		snprintf(r->said, sizeof(r->said), "it ended by signal %d%s",
-		    WTERMSIG(status),
-		    WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
-		add_complaint(r);
-	} else if (!good && !r->said[0]) {
-		snprintf(r->said, sizeof(r->said), "it ended with status %d",
-		    status);
+	if (!good && !r->said[0]) {
+		if (WIFSIGNALED(status))
+			snprintf(r->said, sizeof(r->said),
+			    "it ended by signal %d%s", WTERMSIG(status),
+			    WTERMSIG(status) == SIGALRM ? ": it hangs" : "");
+		else
+			snprintf(r->said, sizeof(r->said),
+			    "it ended with status %d", status);
 		add_complaint(r);
 	}
 	close(r->complaints);

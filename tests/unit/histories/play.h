@@ -54,7 +54,7 @@ struct play_result {
 	bool over;                /* all of it was played, and right */
 	char dir[32];             /* to be removed where the process did not */
 	char said[PLAY_SAID_MAX]; /* what was wrong, and what came before it */
-	int complaints;           /* of the process: what it wrote to stderr */
+	int complaints;           /* descriptor of what it wrote to stderr */
 };
 
 /* Ends the process with 1 where something was wrong. `out` may be shared with

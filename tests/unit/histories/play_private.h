@@ -75,7 +75,7 @@ struct play {
 	 * EVENT_SERVE: it does what it should. */
 	struct event next;
 	uint64_t answered_ns; /* when the server last sent a reply */
-	unsigned first_conn;  /* of the daemon that runs */
+	unsigned first_conn;  /* that the running daemon made */
 	uint64_t lost_ns; /* when connections to the server were last lost */
 	/* Faults that may have calls sent again, in another order. */
 	unsigned disturbed;
@@ -87,7 +87,8 @@ struct play {
  * is true where it did. A change that no client sent fails the history. */
 void play_take_server(struct play *p);
 bool play_serve(struct play *p, const struct event *e);
-/* Replies that the server keeps back are lost where their connection is. */
+/* Tells the judge that a reply is lost which the server keeps back for a
+ * connection that is closed by now. */
 void play_lose_held(struct play *p);
 
 /* play_client.c */

@@ -415,7 +415,7 @@ static bool is_own(
 	return at >= first && at < first + RECORD;
 }
 
-/* `lost`: it came by a connection that is closed by now. */
+/* `lost`: the connection over which the WRITE came is closed by now. */
 static const char *wrong_with(const struct turn *t,
     const struct memfs_object *o, const WRITE3args *a, bool lost)
 {

@@ -482,7 +482,7 @@ static void server_reboots(struct world *w, const struct script_match *m)
 	fakeserver_reboot(w->nfs);
 }
 
-/* The daemon begins to put it away, and goes on with its loop. */
+/* The daemon begins to put the server away; its loop goes on meanwhile. */
 static void server_leaves(struct world *w, const struct script_match *m)
 {
 	(void)m;
