@@ -430,8 +430,7 @@ class Often(Reload):
                     if os.path.exists(path):
                         os.unlink(path)
                 self.reload()
-                if i in (49, 99):
-                    rss.append(self.ff.rss_kib())
+                rss.append(self.ff.rss_kib())
         finally:
             done.set()
             for t in threads:
@@ -442,7 +441,8 @@ class Often(Reload):
         with open(daemon.binary("forefetchd"), "rb") as f:
             asan = b"__asan" in f.read()
         if not asan:
-            self.assertLess(rss[1], rss[0] + 4096, rss)
+            # It goes up and down by what the servers of the moment hold.
+            self.assertLess(max(rss[50:]), max(rss[:50]) + 4096, rss)
         self.bystander()
 
     def test_hup_storm(self):
