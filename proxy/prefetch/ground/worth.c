@@ -151,7 +151,8 @@ bool worth_bytes(const struct ground *g, double p, uint64_t bytes)
  * While the link's rate is not known, the window says what it carries. Pages
  * come one after the other, a round trip each: so each is a third of what the
  * link holds. A client's reply that comes behind one waits a third of a round
- * trip at most.
+ * trip at most. A queue of clients' replies makes the round trips longer, but
+ * the link holds no more.
  */
 uint64_t worth_page_bytes(const struct ground *g)
 {
@@ -160,7 +161,7 @@ uint64_t worth_page_bytes(const struct ground *g)
 	uint64_t part = budget_window_bytes(g->budget) / WINDOW_PARTS;
 
 	if (rate > 0)
-		part = rate * linkest_srtt_us(g->link) / 1000000 / LINK_PARTS;
+		part = rate * linkest_base_us(g->link) / 1000000 / LINK_PARTS;
 	if (part > unit)
 		unit = part;
 	return unit < PAGE_MAX ? unit : PAGE_MAX;
