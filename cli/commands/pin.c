@@ -151,17 +151,15 @@ static Forefetch__Response *follow(struct ctl_client *c, struct ctl_place *at,
 	struct walk_screen screen;
 	Forefetch__Response *next,
 	    *res = check(opt, ask_at(c, at, FOREFETCH__PIN_ACTION__PIN_ADD));
-	bool stopped = false;
+	bool more = true;
 
 	walk_init(&screen, opt, c, at);
 	if (res && res->pins->n_pins == 0)
 		return ctl_refuse(opt->socket, res);
 	if (res && res->pins->pins[0]->walks)
 		walk_warn(path, res->pins->pins[0]->walk);
-	while (res && res->pins->pins[0]->walks && !stopped) {
-		walk_show(&screen, res->pins->pins[0]->walk);
-		/* The next answer tells what was done until then. */
-		stopped = walk_stopped();
+	while (res && res->pins->pins[0]->walks && more) {
+		more = walk_show(&screen, res->pins->pins[0]->walk);
 		next = check(opt, ask_again(c, res->pins->pins[0]));
 		*lost = !next || next->pins->n_pins == 0;
 		if (*lost) {

@@ -180,13 +180,14 @@ void walk_warn(const char *path, const Forefetch__Warmed *w)
 		    "(^C stops it)");
 }
 
-void walk_show(struct walk_screen *s, const Forefetch__Warmed *w)
+bool walk_show(struct walk_screen *s, const Forefetch__Warmed *w)
 {
 	uint64_t now_us = clock_now_us();
 
 	look_why(s, w->waits, now_us);
 	put_progress(s, w, now_us);
 	walk_rest(s);
+	return !walk_stopped();
 }
 
 void walk_clear(struct walk_screen *s)

@@ -48,8 +48,9 @@ void walk_rest(struct walk_screen *s);
  * metered, or that it waits for the end of a pause. */
 void walk_warn(const char *path, const Forefetch__Warmed *w);
 /* Shows the progress that the daemon told last, and rests before the next
- * question. */
-void walk_show(struct walk_screen *s, const Forefetch__Warmed *w);
+ * question. False if the user has stopped the command: then that question is
+ * the last one, and its answer says how far the walk came until the stop. */
+bool walk_show(struct walk_screen *s, const Forefetch__Warmed *w);
 /* Takes the line of progress off the terminal; to be called before anything
  * else is printed, and at the end. */
 void walk_clear(struct walk_screen *s);

@@ -54,15 +54,13 @@ static Forefetch__Response *walk(struct ctl_client *c, struct ctl_place *at,
 {
 	Forefetch__Response *next, *res = ask_warm(c, at, opt);
 	struct walk_screen screen;
-	bool stopped = false;
+	bool more = true;
 
 	walk_init(&screen, opt, c, at);
 	if (res)
 		walk_warn(path, res->warm);
-	while (res && !res->warm->done && !stopped) {
-		walk_show(&screen, res->warm);
-		/* The next answer tells what was done until then. */
-		stopped = walk_stopped();
+	while (res && !res->warm->done && more) {
+		more = walk_show(&screen, res->warm);
 		next = ask_warm(c, NULL, opt);
 		*lost = !next;
 		if (*lost)

@@ -441,7 +441,7 @@ class Often(Reload):
         with open(daemon.binary("forefetchd"), "rb") as f:
             asan = b"__asan" in f.read()
         if not asan:
-            # It goes up and down by what the servers of the moment hold.
+            # Memory rises and falls with the servers that are there.
             self.assertLess(max(rss[50:]), max(rss[:50]) + 4096, rss)
         self.bystander()
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* How long a listing ahead may be. */
+/* The link says how many bytes a listing ahead may ask for. */
 #include "unittest.h"
 #include "link/sim_fixture.h"
 #include "prefetch/ground/ground.h"
