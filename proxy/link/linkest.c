@@ -147,9 +147,19 @@ static void linkest_age(struct linkest *le)
 	le->train = (struct train){0};
 }
 
+/* Whether the queue must have gone since the last reply: nothing is under way
+ * that could show it. */
+static bool queue_is_gone(const struct linkest *le, uint64_t now_us)
+{
+	return le->calls == 0 &&
+	       now_us > le->last_us + linkest_queue_us(le) + SECOND_US;
+}
+
 void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
     uint64_t now_us)
 {
+	if (le->base_us && queue_is_gone(le, now_us))
+		le->srtt8_us = min_u64(le->srtt8_us, le->base_us * 8);
 	if (le->calls == 0) {
 		if (le->base_us && now_us >= le->last_us + IDLE_US)
 			linkest_age(le);
@@ -383,7 +393,7 @@ uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us)
 
 	if (now_us > le->held_at_us + held_us + SECOND_US)
 		held_us = 0;
-	return linkest_queue_us(le) + held_us;
+	return held_us + (queue_is_gone(le, now_us) ? 0 : linkest_queue_us(le));
 }
 
 uint64_t linkest_standing_us(const struct linkest *le)

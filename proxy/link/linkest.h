@@ -177,9 +177,13 @@ uint64_t linkest_queue_us(const struct linkest *le);
  * link; 0: it has not, though it might have had to.
  */
 void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
-/* Returns the delay that a byte ahead would add to demand, in microseconds: the
- * queue on the link, and the one on this side, smoothed by 1/4 a call, for as
- * long and a second. */
+/*
+ * Returns the delay that a byte ahead would add to demand, in microseconds: the
+ * queue on the link, and the one on this side, smoothed by 1/4 a call. Each is
+ * taken for gone a second after it should be: the one on the link, where
+ * nothing is under way, counted from the last call or reply, the other from
+ * linkest_held().
+ */
 uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 /*
  * Returns the least that a reply of the last one or two round trips was queued,
