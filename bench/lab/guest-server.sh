@@ -40,15 +40,17 @@ lab_server_new() {
 
 lab_sleeps() { [ "$(<"/proc/$1/comm")" = sleep ]; }
 
-# lab_join OURS THEIRS NET HOLDER: a pair of devices, NET.1 here, NET.2 there
+# lab_join OURS THEIRS NET HOLDER: a pair of devices, NET.1 here, NET.2 there.
+# Each TCP segment is a packet, as on a wire: newer kernels pass several as one,
+# so that no part of a reply would arrive before the rest.
 lab_join() {
 	ip -batch - <<-END && nsenter -t "$4" -n ip -batch - <<-END2
 		link add $1 type veth peer name $2 netns $4
 		addr add $3.1/24 dev $1
-		link set $1 up
+		link set $1 gso_max_segs 1 up
 	END
 		addr add $3.2/24 dev $2
-		link set $2 up
+		link set $2 gso_max_segs 1 up
 	END2
 }
 
