@@ -17,7 +17,8 @@
  *
  * Whatever a key needs is in its row of config_key.c: reading, printing,
  * comparing and freeing go through that table, so no function here or
- * elsewhere in the folder names a key.
+ * elsewhere in the folder names a key, but where one key's value is another
+ * one's default.
  */
 #include "config/config.h"
 

@@ -4,9 +4,8 @@
  * config*.c. A new key is one line in config_key.c, a member in config.h and a
  * paragraph in forefetch.conf(5); one of [export] sections is also compared by
  * compare_policies() in svc/exports.c. A key whose default is the value of
- * another one needs a type of its own (config_value.c), and is resolved by
- * whoever reads the configuration: an [export] section inherits the key of its
- * server as that has it.
+ * another one has no preset; finish_server() and inherit_policy() of
+ * config_parse.c set it (docs/EXTENDING.md, "Add a setting").
  */
 #ifndef FOREFETCH_CONFIG_KEY_H
 #define FOREFETCH_CONFIG_KEY_H

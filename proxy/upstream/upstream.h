@@ -2,7 +2,8 @@
 /*
  * Calls to one program of one server: connections, calls in flight, and what
  * happens to them when a connection breaks. Another protocol to the server
- * would stand beside it, behind these functions (docs/EXTENDING.md).
+ * would stand beside what upstream.c does; these functions would then call
+ * either one (docs/EXTENDING.md, "Where another upstream protocol enters").
  *
  * A call is sent until it is answered (the semantics of a hard mount), and
  * always under the same XID. One that may change something goes over the
