@@ -78,8 +78,8 @@ TEST(test_backlog)
 	assert_in_range(linkest_backlog_us(le, 6 * SECOND_US), 0, 4000);
 }
 
-/* A queue that a burst left in the round trips does not last for ever: the link
- * is silent, and nothing that would shorten them again goes out. */
+/* After a burst, a silent link has no replies that would show its queue gone:
+ * the queue ends with time. */
 TEST(test_backlog_of_a_burst)
 {
 	struct linkest *le = AFTER(linkest_free, linkest_new());
@@ -91,12 +91,12 @@ TEST(test_backlog_of_a_burst)
 	linkest_sent(le, &mark[1], 100, 2 * SECOND_US);
 	linkest_received(le, &mark[0], 100, 2 * SECOND_US + 180000);
 	assert_int_equal(linkest_queue_us(le), 20000);
-	/* One is under way still: the queue may have grown. */
+	/* While a call is under way, the queue may still be there. */
 	assert_int_equal(linkest_backlog_us(le, 9 * SECOND_US), 20000);
 	linkest_lost(le, &mark[1]);
 	assert_int_equal(linkest_backlog_us(le, 3 * SECOND_US), 20000);
 	assert_int_equal(linkest_backlog_us(le, 3200001), 0);
-	/* Nor does it come back with the next call. */
+	/* The next call begins without the former queue. */
 	linkest_sent(le, &mark[0], 100, 4 * SECOND_US);
 	assert_int_equal(linkest_backlog_us(le, 4 * SECOND_US), 0);
 	linkest_received(le, &mark[0], 100, 4 * SECOND_US + 28000);
