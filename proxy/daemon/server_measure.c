@@ -119,7 +119,8 @@ static void measure_prefetch(
 	metrics_set_gauge(m, METRICS_GAUGE_LINK_SRTT_US, linkest_srtt_us(le));
 	metrics_set_gauge(
 	    m, METRICS_GAUGE_LINK_RTTVAR_US, linkest_rttvar_us(le));
-	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US, linkest_queue_us(le));
+	metrics_set_gauge(m, METRICS_GAUGE_LINK_QUEUE_US,
+	    linkest_queue_us(le, clock_now_us()));
 }
 
 /* Measures whether a pause or a metered link holds calls ahead back. */

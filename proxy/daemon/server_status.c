@@ -212,7 +212,7 @@ static void fill_link(
 		return;
 	out->link->rate_bytes_per_second = linkest_rate_Bps(s->estimate);
 	out->link->base_us = linkest_base_us(s->estimate);
-	out->link->queue_us = linkest_queue_us(s->estimate);
+	out->link->queue_us = linkest_queue_us(s->estimate, clock_now_us());
 }
 
 static void fill_hold(

@@ -147,19 +147,17 @@ static void linkest_age(struct linkest *le)
 	le->train = (struct train){0};
 }
 
-/* Whether the queue must have gone since the last reply: nothing is under way
- * that could show it. */
-static bool queue_is_gone(const struct linkest *le, uint64_t now_us)
+/* Whether nothing has gone either way for so long that the former replies do
+ * not tell of the queue any more. */
+static bool is_silent(const struct linkest *le, uint64_t now_us)
 {
-	return le->calls == 0 &&
-	       now_us > le->last_us + linkest_queue_us(le) + SECOND_US;
+	return le->calls == 0 && now_us > le->last_us + SECOND_US;
 }
 
 void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
     uint64_t now_us)
 {
-	if (le->base_us && queue_is_gone(le, now_us))
-		le->srtt8_us = min_u64(le->srtt8_us, le->base_us * 8);
+	le->queue_hidden |= is_silent(le, now_us);
 	if (le->calls == 0) {
 		if (le->base_us && now_us >= le->last_us + IDLE_US)
 			linkest_age(le);
@@ -328,6 +326,9 @@ uint64_t linkest_received(struct linkest *le, const struct linkest_mark *mark,
 	trip_us = max_u64(trip_us, 1);
 	if (linkest_wire_us(le, mark->ahead_bytes) <= le->base_us / 8)
 		le->alone_us = now_us;
+	if (le->queue_hidden)
+		le->srtt8_us = min_u64(le->srtt8_us, trip_us * 8);
+	le->queue_hidden = false;
 	srtt_update(le, trip_us);
 	queued_us = minus_u64(trip_us, le->base_us);
 	standing_update(le, queued_us, now_us);
@@ -376,8 +377,10 @@ uint64_t linkest_jitter_us(const struct linkest *le)
 	return kinds[le->kind].jitter_us;
 }
 
-uint64_t linkest_queue_us(const struct linkest *le)
+uint64_t linkest_queue_us(const struct linkest *le, uint64_t now_us)
 {
+	if (le->queue_hidden || is_silent(le, now_us))
+		return 0;
 	return minus_u64(linkest_srtt_us(le), le->base_us);
 }
 
@@ -393,7 +396,7 @@ uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us)
 
 	if (now_us > le->held_at_us + held_us + SECOND_US)
 		held_us = 0;
-	return held_us + (queue_is_gone(le, now_us) ? 0 : linkest_queue_us(le));
+	return held_us + linkest_queue_us(le, now_us);
 }
 
 uint64_t linkest_standing_us(const struct linkest *le)

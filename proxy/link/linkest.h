@@ -170,8 +170,13 @@ uint64_t linkest_rttvar_us(const struct linkest *le);
 /* Returns how much later replies may come without a queue, in microseconds;
  * this is of the kind of link, and not measured. */
 uint64_t linkest_jitter_us(const struct linkest *le);
-/* Returns the smoothed round trip beyond the base, in microseconds. */
-uint64_t linkest_queue_us(const struct linkest *le);
+/*
+ * Returns the smoothed round trip beyond the base, in microseconds. After a
+ * second in which nothing was under way it is 0, until a reply tells anew: the
+ * former replies stood in a queue that is likely gone, and where it made calls
+ * ahead too dear, no call would go out to show that.
+ */
+uint64_t linkest_queue_us(const struct linkest *le, uint64_t now_us);
 /*
  * Notes that a client's call has waited so long on this side for room on the
  * link; 0: it has not, though it might have had to.
@@ -179,10 +184,8 @@ uint64_t linkest_queue_us(const struct linkest *le);
 void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
 /*
  * Returns the delay that a byte ahead would add to demand, in microseconds: the
- * queue on the link, and the one on this side, smoothed by 1/4 a call. Each is
- * taken for gone a second after it should be: the one on the link, where
- * nothing is under way, counted from the last call or reply, the other from
- * linkest_held().
+ * queue on the link, and the one on this side, smoothed by 1/4 a call. The
+ * latter ends a second after it would have been sent, by linkest_held().
  */
 uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 /*

@@ -121,6 +121,9 @@ struct linkest {
 
 	uint64_t srtt8_us; /* 8 times srtt, 4 times rttvar: no rounding */
 	uint64_t rttvar4_us;
+	/* A call has ended a silence, and its reply is still to come: srtt is
+	 * of the time before. */
+	bool queue_hidden;
 	/* The least queue of this round trip and of the one before. */
 	uint64_t standing_us[2];
 	uint64_t standing_start_us;

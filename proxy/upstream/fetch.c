@@ -202,14 +202,17 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 	struct fetch_flight *fl = arg;
 	struct fetch *f = fl->fetch;
 	struct fetch_waiter *w = TAILQ_FIRST(&fl->waiters);
+	struct linkest_mark former = fl->mark;
+	bool again = fl->timed;
 
 	flight_unjoin(fl);
-	if (fl->timed)
-		linkest_lost(f->link, &fl->mark);
 	fl->timed = f->link && fl->req.proc->prog != MOUNT_PROGRAM;
 	if (fl->timed)
 		linkest_sent(
 		    f->link, &fl->mark, fl->about.reply_bytes, sent->at_us);
+	/* The link was not silent while the former sending had no reply. */
+	if (again)
+		linkest_lost(f->link, &former);
 	if (f->on_send && fl->about.object)
 		f->on_send(
 		    f->on_send_ctx, &fl->req, fl->about.cred, sent->at_us);
@@ -302,14 +305,12 @@ static size_t about_place(const struct fetch_about *a)
 static void flight_set_about(
     struct fetch_flight *fl, const struct fetch_about *about)
 {
-	struct fetch *f = fl->fetch;
-
 	fl->about.reply_bytes = REPLY_BYTES;
 	if (about)
 		fl->about = *about;
-	if (!fl->about.object)
-		return;
-	LIST_INSERT_HEAD(&f->about[about_place(&fl->about)], fl, about_link);
+	if (fl->about.object)
+		LIST_INSERT_HEAD(
+		    &fl->fetch->about[about_place(&fl->about)], fl, about_link);
 }
 
 static struct fetch_flight *flight_new(struct fetch *f,
@@ -495,8 +496,7 @@ uint64_t fetch_under_way_to(struct fetch *f, const struct fetch_about *about)
 	struct fetch_about at = *about;
 	uint64_t to;
 
-	/* Each step goes on behind a call that is under way, so they are few.
-	 */
+	/* Each step goes on behind a call that is under way: they are few. */
 	while (at.from < about->to) {
 		at.to = at.from + 1;
 		if (!about_find(f, &at, &to))

@@ -23,7 +23,7 @@ TEST(test_unknown)
 	assert_int_equal(linkest_base_us(le), 40000);
 	assert_int_equal(linkest_srtt_us(le), 40000);
 	assert_in_range(linkest_rttvar_us(le), 0, 10);
-	assert_int_equal(linkest_queue_us(le), 0);
+	assert_int_equal(linkest_queue_us(le, 5 * SECOND_US), 0);
 }
 
 /* RFC 6298 section 2: the first sample, then alpha = 1/8, beta = 1/4. */
@@ -40,7 +40,7 @@ TEST(test_smoothing)
 	assert_int_equal(linkest_received(le, &mark, 100, 180000), 40000);
 	assert_int_equal(linkest_srtt_us(le), 45000);
 	assert_int_equal(linkest_rttvar_us(le), 25000);
-	assert_int_equal(linkest_queue_us(le), 5000);
+	assert_int_equal(linkest_queue_us(le, 180000), 5000);
 }
 
 /* The parts of replies that have arrived count for no more than calls expect,
@@ -78,29 +78,46 @@ TEST(test_backlog)
 	assert_in_range(linkest_backlog_us(le, 6 * SECOND_US), 0, 4000);
 }
 
+/* A call that is sent at `sent_us`, and answered after `took_us`. */
+static uint64_t answer(struct linkest *le, uint64_t sent_us, uint64_t took_us)
+{
+	struct linkest_mark mark;
+
+	linkest_sent(le, &mark, 100, sent_us);
+	linkest_received(le, &mark, 100, sent_us + took_us);
+	return linkest_queue_us(le, sent_us + took_us);
+}
+
 /* After a burst, a silent link has no replies that would show its queue gone:
- * the queue ends with time. */
-TEST(test_backlog_of_a_burst)
+ * the queue ends with time, until the next reply. */
+TEST(test_silence)
 {
 	struct linkest *le = AFTER(linkest_free, linkest_new());
 	struct linkest_mark mark[2];
 
+	answer(le, 1, 20000);
 	linkest_sent(le, &mark[0], 100, SECOND_US);
-	linkest_received(le, &mark[0], 100, SECOND_US + 20000);
-	linkest_sent(le, &mark[0], 100, 2 * SECOND_US);
-	linkest_sent(le, &mark[1], 100, 2 * SECOND_US);
-	linkest_received(le, &mark[0], 100, 2 * SECOND_US + 180000);
-	assert_int_equal(linkest_queue_us(le), 20000);
+	assert_int_equal(answer(le, SECOND_US, 180000), 20000);
 	/* While a call is under way, the queue may still be there. */
 	assert_int_equal(linkest_backlog_us(le, 9 * SECOND_US), 20000);
-	linkest_lost(le, &mark[1]);
-	assert_int_equal(linkest_backlog_us(le, 3 * SECOND_US), 20000);
-	assert_int_equal(linkest_backlog_us(le, 3200001), 0);
-	/* The next call begins without the former queue. */
-	linkest_sent(le, &mark[0], 100, 4 * SECOND_US);
-	assert_int_equal(linkest_backlog_us(le, 4 * SECOND_US), 0);
-	linkest_received(le, &mark[0], 100, 4 * SECOND_US + 28000);
-	assert_int_equal(linkest_backlog_us(le, 4 * SECOND_US + 28000), 1000);
+	linkest_lost(le, &mark[0]);
+	assert_int_equal(linkest_backlog_us(le, 2180000), 20000);
+	assert_int_equal(linkest_backlog_us(le, 2180001), 0);
+
+	/* The next call does not bring it back, nor does the call's loss. */
+	linkest_sent(le, &mark[0], 100, 3 * SECOND_US);
+	assert_int_equal(linkest_backlog_us(le, 3 * SECOND_US), 0);
+	linkest_lost(le, &mark[0]);
+	assert_int_equal(linkest_backlog_us(le, 3 * SECOND_US), 0);
+	/* Its reply tells: the queue is shorter, is there still, or is longer,
+	 * which counts as any reply does. */
+	assert_int_equal(answer(le, 4 * SECOND_US, 24000), 4000);
+	assert_int_equal(answer(le, 6 * SECOND_US, 24000), 4000);
+	assert_int_equal(answer(le, 8 * SECOND_US, 32000), 5000);
+	/* A reply that came a minute late hides for no longer. */
+	assert_true(answer(le, 9 * SECOND_US, 60 * SECOND_US) > SECOND_US);
+	assert_int_equal(linkest_queue_us(le, 70 * SECOND_US + 1), 0);
+	assert_int_equal(answer(le, 71 * SECOND_US, 20000), 0);
 }
 
 TEST(test_lost)
