@@ -21,6 +21,11 @@ enum {
 	LEANS = 2,
 	/* A prediction of the same object that is younger is not repeated. */
 	FORESEEN_US = 10000000,
+	ENTERED = 256, /* directories that somebody came to */
+	/* Of this many directories, or lookups in them, all counts are halved.
+	 */
+	ENTERED_MAX = 512,
+	NAMES_MAX = 1 << 20,
 };
 
 /* How often names of one kind were looked up, and how often the object was read
@@ -32,10 +37,17 @@ struct habit {
 /* The calls with which an open may begin. */
 enum begun { BY_LOOKUP, BY_GETATTR, BY_ACCESS, BEGUN };
 
+/* How many directories somebody came to, how many of these he listed, and how
+ * many names he looked up there. */
+struct dir_habit {
+	uint32_t entered, listed, names;
+};
+
 /* In the credential's pocket. */
 struct habits {
 	struct habit at[BEGUN][HABITS];
 	struct habit looks; /* lookups of files of all kinds */
+	struct dir_habit dirs;
 };
 
 /* An object that was looked up, and nothing followed yet. */
@@ -46,9 +58,17 @@ struct looked {
 	uint8_t begun; /* a bit for each enum begun */
 };
 
+/* A directory that was listed, or in which a name was looked up. */
+struct entered {
+	uint64_t dir; /* 0: none */
+	uint32_t cred;
+	bool listed;
+};
+
 struct habit_source {
 	struct source s;
 	struct looked looked[LOOKED];
+	struct entered entered[ENTERED];
 };
 
 static struct source *open_habit(struct sources *all)
@@ -183,6 +203,56 @@ static bool says_it_all(const struct note *n, const struct prediction *pred)
 	       n->p >= pred->p;
 }
 
+/* ---- directories ------------------------------------------------------- */
+
+/* Before anything was seen, eight names are taken to be looked up in each. */
+static const struct {
+	float names, entered;
+} dir_prior = {16, 2};
+
+static void count_entered(struct dir_habit *h)
+{
+	if (++h->entered < ENTERED_MAX && h->names < NAMES_MAX)
+		return;
+	h->entered /= 2;
+	h->listed /= 2;
+	h->names /= 2;
+}
+
+static void count_dir(
+    struct source *s, const struct passed *p, struct dir_habit *h)
+{
+	struct habit_source *hs = (struct habit_source *)s;
+	bool lists = p->obs.kind == PREDICTOR_READDIR;
+	uint64_t dir = lists ? p->obs.object : p->obs.parent;
+	uint32_t cred = credential_id(p->cred);
+	struct entered *e = &hs->entered[(dir ^ cred) % ENTERED];
+
+	if (!lists && p->obs.kind != PREDICTOR_LOOKUP &&
+	    p->obs.kind != PREDICTOR_ABSENT)
+		return;
+	if (e->dir != dir || e->cred != cred) {
+		*e = (struct entered){.dir = dir, .cred = cred};
+		count_entered(h);
+	}
+	h->names += !lists;
+	h->listed += lists && !e->listed;
+	e->listed |= lists;
+}
+
+float source_habit_spares(struct credential *cred)
+{
+	const struct habits *own = habits_of(cred);
+	const struct dir_habit none = {0}, *h = own ? &own->dirs : &none;
+
+	if (2 * h->listed > h->entered)
+		return 0;
+	return ((float)h->names + dir_prior.names) /
+	       ((float)h->entered + dir_prior.entered);
+}
+
+/* ---- files, and what opens them ---------------------------------------- */
+
 static float p_of(const struct habits *own, enum begun by, uint8_t kind)
 {
 	const struct habit *h = &own->at[by][kind];
@@ -225,11 +295,14 @@ static void expect(
 	(void)want_add(all->queue, p->cred, pred, 1, p->now_us);
 }
 
-static struct prediction open_of(const struct predictor_obs *o)
+static struct prediction open_of(const struct passed *p)
 {
+	const struct predictor_obs *o = &p->obs;
+
 	return (struct prediction){.object = o->object,
 	    .parent = o->parent,
 	    .lead = 1,
+	    .calls_spared = o->directory ? source_habit_spares(p->cred) : 0,
 	    .source = NOTE_FROM_KIND,
 	    .needs =
 		PREDICTOR_NEEDS_ACCESS | (o->directory ? PREDICTOR_NEEDS_LISTING
@@ -239,13 +312,14 @@ static struct prediction open_of(const struct predictor_obs *o)
 static void passed(struct source *s, struct passed *p)
 {
 	const struct predictor_obs *o = &p->obs;
-	struct prediction pred = open_of(o);
+	struct prediction pred = open_of(p);
 	struct habits *own = habits_of(p->cred);
 	enum begun by;
 	uint8_t kind;
 
 	if (p->hinted || !own)
 		return;
+	count_dir(s, p, &own->dirs);
 	if (o->kind == (o->directory ? PREDICTOR_ACCESS : PREDICTOR_READ))
 		followed(s, p, own);
 	if (!begun_by(o, &by))
@@ -260,7 +334,7 @@ static void passed(struct source *s, struct passed *p)
 static void begins(struct source *s, const struct passed *p)
 {
 	const struct predictor_obs *o = &p->obs;
-	struct prediction pred = open_of(o);
+	struct prediction pred = open_of(p);
 	const struct habits *own = habits_of(p->cred);
 	enum begun by;
 

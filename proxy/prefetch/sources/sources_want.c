@@ -3,12 +3,6 @@
 #include "base/metrics.h"
 #include "prefetch/sources/source_private.h"
 
-enum {
-	/* A listing that is predicted for the names in it alone is taken to
-	 * spare so many calls. */
-	CALLS_SPARED_GUESS = 3,
-};
-
 /* Of the last twenty accesses or so; and of how many it is a known job. */
 #define FAMILIAR_STEP 0.05f
 #define FAMILIAR_MIN  0.7f
@@ -52,10 +46,10 @@ bool sources_want(struct sources *all, struct credential *cred,
 		metrics_add(all->g->metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
 	}
-	/* Nobody will read that directory, but look up names in it. */
-	if (pred->source == PREDICTOR_FROM_NAMES &&
-	    pred->needs == PREDICTOR_NEEDS_LISTING)
-		wanted.calls_spared = CALLS_SPARED_GUESS;
+	/* Whoever comes to a directory may read it, or look up names in it. */
+	if (guess && pred->source != NOTE_FROM_WALK &&
+	    (pred->needs & PREDICTOR_NEEDS_LISTING))
+		wanted.calls_spared = source_habit_spares(cred);
 	/* An object that is guessed from names may be looked up, and no more.
 	 */
 	if (pred->source == PREDICTOR_FROM_NAMES &&

@@ -242,6 +242,65 @@ TEST(test_directory_not_entered, struct world *w)
 	assert_none(w);
 }
 
+/* Somebody looks up `names` in each of `dirs` directories, and lists `listed`
+ * of them, in two pages. */
+static void visit(
+    struct world *w, int cred, unsigned dirs, unsigned names, unsigned listed)
+{
+	for (unsigned i = 0; i < dirs; i++) {
+		uint64_t dir = w->next++;
+
+		for (unsigned k = 0; k < names; k++)
+			see(w, cred,
+			    (struct predictor_obs){.kind = PREDICTOR_LOOKUP,
+				.object = w->next++,
+				.parent = dir});
+		for (unsigned k = 0; i < listed && k < 2; k++)
+			see(w, cred,
+			    (struct predictor_obs){.kind = PREDICTOR_READDIR,
+				.object = dir,
+				.directory = true});
+	}
+	forget_wants(w);
+}
+
+/* How many calls the listing of the next directory is taken to spare. */
+static double spared(struct world *w, int cred)
+{
+	uint64_t object = look_up_dir(w, cred);
+	struct want *want = queue_next(w->pf.queue);
+	double calls;
+
+	assert_non_null(want);
+	assert_int_equal(want->wish.object, object);
+	calls = (double)want->wish.calls_spared;
+	forget_wants(w);
+	return calls;
+}
+
+/* Nobody reads the listing of a directory in which names are looked up: it is
+ * worth no more than these. */
+TEST(test_directory_for_its_names, struct world *w)
+{
+	assert_in_range(spared(w, 0), 4, 8);
+	visit(w, 0, 100, 1, 0);
+	assert_true(spared(w, 0) < 1.5);
+	visit(w, 0, 200, 20, 0);
+	assert_true(spared(w, 0) > 10);
+	assert_in_range(spared(w, 1), 4, 8);
+}
+
+TEST(test_directory_is_listed, struct world *w)
+{
+	visit(w, 0, 30, 2, 30);
+	assert_true(spared(w, 0) == 0);
+	visit(w, 0, 200, 2, 20);
+	assert_true(spared(w, 0) > 1);
+	/* The former visits are outweighed. */
+	visit(w, 0, 600, 0, 600);
+	assert_true(spared(w, 0) == 0);
+}
+
 /* ---- what was foreseen ------------------------------------------------ */
 
 static void foresee(struct world *w, uint64_t object, enum note_state state,
