@@ -40,8 +40,7 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
-/* A route is short where budget_limit_bytes() is below so many units: see
- * budget_arrived(). */
+/* A route is short where budget_limit_bytes() is below so many units. */
 enum { ROUTE_SHORT = 4 };
 
 /* The most that a link is taken to hold: 1 Gb/s at a round trip of 130 ms. The
@@ -196,16 +195,22 @@ static void budget_route(struct budget *b)
 	b->pause_us = 0;
 }
 
+/* A route that holds several units is not idle while one of them comes to its
+ * end. */
+static bool budget_is_short(const struct budget *b)
+{
+	return budget_limit_bytes(b) < ROUTE_SHORT * budget_unit(b);
+}
+
 /* Returns the bytes that have arrived of calls ahead whose replies are not
- * whole, where they matter: a route that holds several units is not idle while
- * one of them comes to its end. Nobody knows to which call a part of a reply
- * belongs, so they count only while no client's call is under way. */
+ * whole, where they matter: on a short route. Nobody knows to which call a part
+ * of a reply belongs, so they count only while no client's call is under way.
+ */
 static uint64_t budget_arrived(const struct budget *b)
 {
 	bool own = b->calls == linkest_calls(b->le);
-	bool is_short = budget_limit_bytes(b) < ROUTE_SHORT * budget_unit(b);
 
-	return own && is_short ? linkest_arrived_bytes(b->le) : 0;
+	return own && budget_is_short(b) ? linkest_arrived_bytes(b->le) : 0;
 }
 
 /* Returns how many bytes of the calls ahead are still to come. */
@@ -219,13 +224,16 @@ static uint64_t budget_left(const struct budget *b)
  * longer than a unit may exceed them by as much as it is longer: otherwise it
  * would wait for a gap of its own length, and the link would be idle in it. But
  * it exceeds them by no more than the link carries in a quarter of its round
- * trip, since demand waits behind it.
+ * trip, since demand waits behind it. On a short route it has to fit whole:
+ * there what arrives makes room, or demand fills the link.
  */
 static uint64_t budget_part(const struct budget *b, uint64_t wire)
 {
 	uint64_t unit = budget_unit(b);
 	uint64_t out = min_u64(wire, 2 * minus_u64(wire, unit));
 
+	if (budget_is_short(b))
+		return wire;
 	return wire - min_u64(out, (budget_limit_bytes(b) - unit) / 4);
 }
 
