@@ -158,9 +158,9 @@ void linkest_sent(struct linkest *le, struct linkest_mark *mark, uint64_t bytes,
     uint64_t now_us)
 {
 	le->queue_hidden |= is_silent(le, now_us);
+	if (le->base_us && now_us >= le->last_us + IDLE_US)
+		linkest_age(le);
 	if (le->calls == 0) {
-		if (le->base_us && now_us >= le->last_us + IDLE_US)
-			linkest_age(le);
 		le->first_sent_us = now_us;
 		le->delivered_us = now_us;
 		le->train.last_us = 0;

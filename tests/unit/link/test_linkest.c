@@ -114,7 +114,8 @@ TEST(test_silence)
 	assert_int_equal(answer(le, 4 * SECOND_US, 24000), 4000);
 	assert_int_equal(answer(le, 6 * SECOND_US, 24000), 4000);
 	assert_int_equal(answer(le, 8 * SECOND_US, 32000), 5000);
-	/* A reply that came a minute late hides for no longer. */
+	/* The queue of a reply that came a minute late ends in a second,
+	 * too. */
 	assert_true(answer(le, 9 * SECOND_US, 60 * SECOND_US) > SECOND_US);
 	assert_int_equal(linkest_queue_us(le, 70 * SECOND_US + 1), 0);
 	assert_int_equal(answer(le, 71 * SECOND_US, 20000), 0);
