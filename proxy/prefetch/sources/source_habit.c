@@ -4,8 +4,9 @@
  * with. Even if nothing is known of an object but its name, a user who has read
  * the files of that kind that it looked up before will read this one, and one
  * who has entered directories will enter this one. So rights and the first
- * bytes, or the listing, are under way while the client still asks for
- * attributes.
+ * bytes are under way while the client still asks for attributes; and the
+ * listing of a directory, where the user lists those that it comes to, or looks
+ * up so many names in them that a listing is worth its bytes.
  */
 #include "cache/caches.h"
 #include "prefetch/ground/observe.h"
@@ -22,10 +23,10 @@ enum {
 	/* A prediction of the same object that is younger is not repeated. */
 	FORESEEN_US = 10000000,
 	ENTERED = 256, /* directories that somebody came to */
-	/* Of this many directories, or lookups in them, all counts are halved.
-	 */
+	/* Of this many all counts are halved. */
 	ENTERED_MAX = 512,
-	NAMES_MAX = 1 << 20,
+	/* Who uses a directory so long after he came to it has come again. */
+	VISIT_US = 10000000,
 };
 
 /* How often names of one kind were looked up, and how often the object was read
@@ -61,6 +62,7 @@ struct looked {
 /* A directory that was listed, or in which a name was looked up. */
 struct entered {
 	uint64_t dir; /* 0: none */
+	uint64_t us;  /* when somebody came there */
 	uint32_t cred;
 	bool listed;
 };
@@ -212,7 +214,7 @@ static const struct {
 
 static void count_entered(struct dir_habit *h)
 {
-	if (++h->entered < ENTERED_MAX && h->names < NAMES_MAX)
+	if (++h->entered < ENTERED_MAX)
 		return;
 	h->entered /= 2;
 	h->listed /= 2;
@@ -231,8 +233,9 @@ static void count_dir(
 	if (!lists && p->obs.kind != PREDICTOR_LOOKUP &&
 	    p->obs.kind != PREDICTOR_ABSENT)
 		return;
-	if (e->dir != dir || e->cred != cred) {
-		*e = (struct entered){.dir = dir, .cred = cred};
+	if (e->dir != dir || e->cred != cred || p->now_us > e->us + VISIT_US) {
+		*e =
+		    (struct entered){.dir = dir, .us = p->now_us, .cred = cred};
 		count_entered(h);
 	}
 	h->names += !lists;
@@ -240,15 +243,25 @@ static void count_dir(
 	e->listed |= lists;
 }
 
-float source_habit_spares(struct credential *cred)
+float source_habit_names(struct credential *cred)
 {
 	const struct habits *own = habits_of(cred);
 	const struct dir_habit none = {0}, *h = own ? &own->dirs : &none;
 
-	if (2 * h->listed > h->entered)
-		return 0;
 	return ((float)h->names + dir_prior.names) /
 	       ((float)h->entered + dir_prior.entered);
+}
+
+/* One visit in three suffices: git, for one, comes to each directory once to
+ * look up names, and again to list it. */
+float source_habit_spares(struct credential *cred)
+{
+	const struct habits *own = habits_of(cred);
+
+	if (own && (float)(3 * own->dirs.listed) >
+		       (float)own->dirs.entered + dir_prior.entered)
+		return 0;
+	return source_habit_names(cred);
 }
 
 /* ---- files, and what opens them ---------------------------------------- */

@@ -95,8 +95,11 @@ bool sources_want(struct sources *all, struct credential *cred,
 /* How likely a file is read that is looked up (source_habit.c). */
 float source_habit_reads(
     const struct sources *all, struct credential *cred, uint64_t object);
-/* How many lookups the listing of a directory that it comes to spares the
- * credential; 0: it most often reads the listing itself (source_habit.c). */
+/* How many names a credential looks up in a directory that it comes to, on
+ * average (source_habit.c). */
+float source_habit_names(struct credential *cred);
+/* The same as what the directory's listing spares; 0: the credential often
+ * reads the listing itself. */
 float source_habit_spares(struct credential *cred);
 /* History has, or has not, foretold an access of the credential's user: while
  * it does, guesses that are made for what nobody did before have nothing to

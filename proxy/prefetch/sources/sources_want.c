@@ -46,10 +46,14 @@ bool sources_want(struct sources *all, struct credential *cred,
 		metrics_add(all->g->metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
 	}
-	/* Whoever comes to a directory may read it, or look up names in it. */
+	/* Whoever comes to a directory may read it, or look up names in it. A
+	 * walk knows more of that. Where a listing is all that is wanted,
+	 * nobody will read it. */
 	if (guess && pred->source != NOTE_FROM_WALK &&
 	    (pred->needs & PREDICTOR_NEEDS_LISTING))
-		wanted.calls_spared = source_habit_spares(cred);
+		wanted.calls_spared = pred->needs == PREDICTOR_NEEDS_LISTING
+					  ? source_habit_names(cred)
+					  : source_habit_spares(cred);
 	/* An object that is guessed from names may be looked up, and no more.
 	 */
 	if (pred->source == PREDICTOR_FROM_NAMES &&

@@ -92,7 +92,8 @@ bool turn_worth(const struct turn *t, uint32_t proc, uint64_t bytes)
 {
 	const struct wish *w = t->wish;
 
-	if (proc == NFSPROC3_READDIRPLUS && w->calls_spared > 0)
+	if (proc == NFSPROC3_READDIRPLUS && t->listed == t->node &&
+	    w->calls_spared > 0)
 		return worth_listing(t->g, (double)w->calls_spared, bytes);
 	return worth_call(t->g, wish_is_guess(w),
 	    (double)(proc == NFSPROC3_READ ? w->data_p : w->p), bytes);

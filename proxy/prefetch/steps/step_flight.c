@@ -200,7 +200,8 @@ bool turn_send(struct turn *t, struct fetch_about *about)
 	fl->s = s;
 	fl->fl.asked = wish_is_asked(wish);
 	fl->bounded = wish_is_bounded(wish);
-	fl->calls_spared = wish->calls_spared;
+	if (node_key(call->node) == wish->object)
+		fl->calls_spared = wish->calls_spared;
 	flight_set_args(&fl->fl, &call->args);
 	if (call->proc == NFSPROC3_LOOKUP) {
 		const nfs3_name *name = &call->args.dirop.name;
