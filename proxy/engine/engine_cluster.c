@@ -20,6 +20,8 @@ enum {
 	MAP_GAP_MIN_US = 100000,
 	MAP_GAP_MAX_US = 2000000,
 	MAP_EVERY_US = 30000000,
+	/* All nodes have heard of a moved slot after this. */
+	MOVED_US = 1000000,
 	/* A node that serves nothing is forgotten after this. */
 	UNUSED_US = 60000000,
 };
@@ -149,15 +151,21 @@ static void forget_unused(struct engine *e, uint64_t now_us)
 	}
 }
 
-/* The next node that answers; NULL: none does. Another one each time: one that
- * is cut off has an old map. */
+/* The next node that answers; NULL: none does. Another one each time, since one
+ * that is cut off has an old map; but just after a slot has moved, always the
+ * node that said so: others may not have heard of it, and their map would take
+ * the slot back. */
 static struct redis_node *map_source(struct engine *e)
 {
-	for (size_t i = 0; i < e->nnodes; i++) {
-		struct redis_node *n = e->nodes[e->map_turn++ % e->nnodes];
+	bool moved = e->map_asked_us < e->moved_us + MOVED_US;
 
-		if (n && redis_node_answers(n))
+	for (unsigned i = 0; i < e->nnodes; i++) {
+		struct redis_node *n = e->nodes[(e->map_turn + i) % e->nnodes];
+
+		if (n && redis_node_answers(n)) {
+			e->map_turn = n->index + !moved;
 			return n;
+		}
 	}
 	return NULL;
 }
@@ -420,8 +428,11 @@ struct redis_node *cluster_redirect(
 	if (!e->slots || !redirect_parse(from, r, &slot, &p))
 		return NULL;
 	e->redirects++;
-	if (moved)
+	if (moved) {
+		e->map_turn = from->index;
+		e->moved_us = clock_now_us();
 		cluster_want_map(e);
+	}
 	n = place_node(e, &p);
 	if (!n)
 		return NULL;

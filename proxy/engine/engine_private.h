@@ -61,6 +61,7 @@ struct engine {
 	uint64_t map_asked_us, map_gap_us;
 	/* The node that is asked for the next map. */
 	unsigned map_turn;
+	uint64_t moved_us; /* when a node said last that a slot has moved */
 
 	struct engine_removal *removal; /* NULL: none is under way */
 };

@@ -8,6 +8,7 @@
 
 static const char id_a[] = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 static const char id_b[] = "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb";
+static const char id_c[] = "cccccccccccccccccccccccccccccccccccccccc";
 
 /* ---- slots of keys ----------------------------------------------------- */
 
@@ -41,8 +42,8 @@ struct pair {
 /* Its answers as a node of a cluster whose slots `map` tells. */
 static void be_node(struct fake_engine *f, const char *id, const char *map)
 {
-	static char ids[2][64];
-	char *text = ids[id == id_b];
+	static char ids[3][64];
+	char *text = ids[id[0] - 'a'];
 
 	(void)snprintf(text, sizeof(ids[0]), "$40\r\n%s\r\n", id);
 	fake_say_text(f, "INFO",
@@ -139,6 +140,30 @@ TEST(test_moved, struct pair *p)
 	value = ask(p, "key");
 	assert_string_equal(value, "hi");
 	/* The map was asked for: that holds for all other keys, too. */
+	value = ask(p, "other");
+	assert_string_equal(value, "hi");
+	assert_int_equal(farm_status(&p->w).redirects, 1);
+}
+
+/* Of a slot that has just moved, a bystander's map does not know yet. It is not
+ * asked, whoever's turn it is. */
+TEST(test_moved_lately, struct pair *p)
+{
+	struct fake_engine *c = AFTER(fake_free, fake_new(p->w.base));
+	char map_c[256], *value;
+
+	write_map(map_c, c, id_c);
+	be_node(c, id_c, map_c);
+	farm_url(&p->w, fake_url(p->b));
+	begin_up(p);
+	fake_say_text(c, "GET", "$2\r\nhi\r\n");
+	/* The map that is asked for now and then came from the first one. */
+	vclock_pass(31 * S);
+	say_redirect(p, p->a, "MOVED", c);
+	fake_say_text(p->a, "CLUSTER SLOTS", map_c);
+	assert_null(ask(p, "key"));
+	value = ask(p, "key");
+	assert_string_equal(value, "hi");
 	value = ask(p, "other");
 	assert_string_equal(value, "hi");
 	assert_int_equal(farm_status(&p->w).redirects, 1);
