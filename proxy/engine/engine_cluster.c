@@ -20,7 +20,7 @@ enum {
 	MAP_GAP_MIN_US = 100000,
 	MAP_GAP_MAX_US = 2000000,
 	MAP_EVERY_US = 30000000,
-	/* All nodes have heard of a moved slot after this. */
+	/* All nodes are taken to have heard of a moved slot after this. */
 	MOVED_US = 1000000,
 	/* A node that serves nothing is forgotten after this. */
 	UNUSED_US = 60000000,

@@ -195,8 +195,8 @@ static void budget_route(struct budget *b)
 	b->pause_us = 0;
 }
 
-/* A route that holds several units is not idle while one of them comes to its
- * end. */
+/* Whether the route holds so little that it would be idle while the last of a
+ * few calls comes to its end. */
 static bool budget_is_short(const struct budget *b)
 {
 	return budget_limit_bytes(b) < ROUTE_SHORT * budget_unit(b);

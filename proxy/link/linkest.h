@@ -185,7 +185,8 @@ void linkest_held(struct linkest *le, uint64_t us, uint64_t now_us);
 /*
  * Returns the delay that a byte ahead would add to demand, in microseconds: the
  * queue on the link, and the one on this side, smoothed by 1/4 a call. The
- * latter counts for as long as it is and a second after linkest_held().
+ * latter ends a second after the calls that waited could have gone, as
+ * linkest_held() told.
  */
 uint64_t linkest_backlog_us(const struct linkest *le, uint64_t now_us);
 /*

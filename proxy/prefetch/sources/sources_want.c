@@ -46,9 +46,9 @@ bool sources_want(struct sources *all, struct credential *cred,
 		metrics_add(all->g->metrics, METRICS_PREFETCH_UNLIKELY, 1);
 		return false;
 	}
-	/* Whoever comes to a directory may read it, or look up names in it. A
-	 * walk knows more of that. Where a listing is all that is wanted,
-	 * nobody will read it. */
+	/* Whoever comes to a directory may read its listing, or look up names
+	 * in it. A walk knows more of that. A want for a listing and nothing
+	 * else is for names that can then be guessed: no client reads it. */
 	if (guess && pred->source != NOTE_FROM_WALK &&
 	    (pred->needs & PREDICTOR_NEEDS_LISTING))
 		wanted.calls_spared = pred->needs == PREDICTOR_NEEDS_LISTING
