@@ -61,7 +61,7 @@ struct engine {
 	uint64_t map_asked_us, map_gap_us;
 	/* The node that is asked for the next map. */
 	unsigned map_turn;
-	uint64_t moved_us; /* when a node said last that a slot has moved */
+	uint64_t moved_us; /* when a node last said MOVED */
 
 	struct engine_removal *removal; /* NULL: none is under way */
 };

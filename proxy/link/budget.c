@@ -40,7 +40,8 @@
 enum { PROBE_BYTES = 1024 };
 #define PROBE_US UINT64_C(50000)
 
-/* A route is short where budget_limit_bytes() is below so many units. */
+/* A route is called short if its budget_limit_bytes() is less than so many
+ * units. */
 enum { ROUTE_SHORT = 4 };
 
 /* The most that a link is taken to hold: 1 Gb/s at a round trip of 130 ms. The

@@ -210,7 +210,7 @@ static void flight_on_send(void *arg, const struct upstream_sent *sent)
 	if (fl->timed)
 		linkest_sent(
 		    f->link, &fl->mark, fl->about.reply_bytes, sent->at_us);
-	/* Not before: the link is not silent while a reply is waited for. */
+	/* This comes last: a link whose reply is awaited is not silent. */
 	if (again)
 		linkest_lost(f->link, &former);
 	if (f->on_send && fl->about.object)

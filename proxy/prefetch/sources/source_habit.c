@@ -22,10 +22,12 @@ enum {
 	LEANS = 2,
 	/* A prediction of the same object that is younger is not repeated. */
 	FORESEEN_US = 10000000,
-	ENTERED = 256, /* directories that somebody came to */
-	/* Of this many all counts are halved. */
+	ENTERED = 256, /* directories that users have come to lately */
+	/* When a user has come to this many directories, all of their counts
+	 * are halved, so that they tell of the last ones. */
 	ENTERED_MAX = 512,
-	/* Who uses a directory so long after he came to it has come again. */
+	/* A visit of a directory ends after this: the next use of it counts as
+	 * another visit. */
 	VISIT_US = 10000000,
 };
 

@@ -93,7 +93,7 @@ static void begin_up(struct pair *p)
 }
 
 /* Asks for the key, fails unless just one answer comes, and returns its value,
- * which the caller frees; NULL: there is none. */
+ * which the test's end frees; NULL: there is none. */
 static char *ask(struct pair *p, const char *key)
 {
 	struct question q;
@@ -102,6 +102,15 @@ static char *ask(struct pair *p, const char *key)
 	vclock_pass(150 * MS);
 	assert_int_equal(q.answers, 1);
 	return q.value;
+}
+
+/* The key has the value that the tests let a node say. */
+static void assert_hi(struct pair *p, const char *key)
+{
+	const char *value = ask(p, key);
+
+	assert_non_null(value);
+	assert_string_equal(value, "hi");
 }
 
 static void say_redirect(struct pair *p, struct fake_engine *from,
@@ -129,58 +138,50 @@ TEST(test_one_node, struct pair *p)
 /* It is connected to a node for the first time; no question waits meanwhile. */
 TEST(test_moved, struct pair *p)
 {
-	char *value;
-
 	begin_up(p);
 	say_redirect(p, p->a, "MOVED", p->b);
 	fake_say_text(p->a, "CLUSTER SLOTS", p->map_b);
 	fake_say_text(p->b, "CLUSTER SLOTS", p->map_b);
 	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
 	assert_null(ask(p, "key"));
-	value = ask(p, "key");
-	assert_string_equal(value, "hi");
+	assert_hi(p, "key");
 	/* The map was asked for: that holds for all other keys, too. */
-	value = ask(p, "other");
-	assert_string_equal(value, "hi");
+	assert_hi(p, "other");
 	assert_int_equal(farm_status(&p->w).redirects, 1);
 }
 
-/* Of a slot that has just moved, a bystander's map does not know yet. It is not
- * asked, whoever's turn it is. */
+/* The map of a node that takes no part does not know yet of a slot that has
+ * just moved. That node is not asked, though it is its turn. */
 TEST(test_moved_lately, struct pair *p)
 {
 	struct fake_engine *c = AFTER(fake_free, fake_new(p->w.base));
-	char map_c[256], *value;
+	char map_c[256];
 
 	write_map(map_c, c, id_c);
 	be_node(c, id_c, map_c);
 	farm_url(&p->w, fake_url(p->b));
 	begin_up(p);
 	fake_say_text(c, "GET", "$2\r\nhi\r\n");
-	/* The map that is asked for now and then came from the first one. */
+	/* The map that the engine asks for every 30 s has come from the first
+	 * node, so it is the bystander's turn. */
 	vclock_pass(31 * S);
 	say_redirect(p, p->a, "MOVED", c);
 	fake_say_text(p->a, "CLUSTER SLOTS", map_c);
 	assert_null(ask(p, "key"));
-	value = ask(p, "key");
-	assert_string_equal(value, "hi");
-	value = ask(p, "other");
-	assert_string_equal(value, "hi");
+	assert_hi(p, "key");
+	assert_hi(p, "other");
 	assert_int_equal(farm_status(&p->w).redirects, 1);
 }
 
 TEST(test_ask, struct pair *p)
 {
-	char *value;
-
 	begin_up(p);
 	say_redirect(p, p->a, "ASK", p->b);
 	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
 	assert_null(ask(p, "key"));
 	vclock_pass(S);
 	for (unsigned i = 1; i < 4; i++) {
-		value = ask(p, "key");
-		assert_string_equal(value, "hi");
+		assert_hi(p, "key");
 		assert_int_equal(fake_asked(p->b, "ASKING"), i);
 	}
 }
@@ -253,7 +254,6 @@ TEST(test_bad_maps, struct pair *p)
 	    "*1\r\n*2\r\n:0\r\n:5\r\n"};
 
 	for (size_t i = 0; i < LENGTH(lies); i++) {
-
 		fake_say_text(p->a, "CLUSTER SLOTS", lies[i]);
 		farm_begin(&p->w);
 		vclock_pass(100 * MS);
@@ -319,8 +319,6 @@ TEST(test_maps_that_change, struct pair *p)
 /* Another one answers for it while it is away. */
 TEST(test_node_goes, struct pair *p)
 {
-	char *value;
-
 	farm_url(&p->w, fake_url(p->b));
 	begin_up(p);
 	fake_say_text(p->b, "GET", "$2\r\nhi\r\n");
@@ -328,16 +326,14 @@ TEST(test_node_goes, struct pair *p)
 	fake_hang(p->a, true);
 	fake_close_all(p->a);
 	vclock_pass(10 * S);
-	value = ask(p, "key");
-	assert_string_equal(value, "hi");
+	assert_hi(p, "key");
 	/* The engine does not believe for long a node that comes back with an
 	 * old map. */
 	fake_hang(p->a, false);
 	say_redirect(p, p->a, "MOVED", p->b);
 	fake_say_text(p->a, "CLUSTER SLOTS", p->map_b);
 	vclock_pass(100 * S);
-	value = ask(p, "key");
-	assert_string_equal(value, "hi");
+	assert_hi(p, "key");
 }
 
 enum { NODES = 7 };

@@ -307,7 +307,7 @@ TEST(test_directory_for_long, struct world *w)
 
 TEST(test_directory_is_listed, struct world *w)
 {
-	/* One listing proves no habit. */
+	/* One directory that was listed is not a habit yet. */
 	visit(w, 0, 1, 0, 1);
 	assert_true(spared(w, 0) > 1);
 	visit(w, 0, 29, 2, 29);
@@ -315,7 +315,7 @@ TEST(test_directory_is_listed, struct world *w)
 	/* A listing of two pages counts once. */
 	visit(w, 0, 200, 2, 20);
 	assert_true(spared(w, 0) > 1);
-	/* The former visits are outweighed. */
+	/* Later visits count for more than former ones. */
 	visit(w, 0, 2000, 1, 0);
 	assert_true(spared(w, 0) > 0.5);
 	visit(w, 0, 300, 0, 300);
