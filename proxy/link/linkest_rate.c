@@ -23,10 +23,16 @@
  * A burst ends at a long gap: half of the base round trip, or BURST_GAP_US
  * where no base is known. TCP sends ten segments before it has heard anything
  * (RFC 6928), so a gap within these is the link's doing, however long; later
- * ones may be the sender's, which waits for the other end.
+ * ones may be the sender's, which waits for the other end: after a silence its
+ * window is small again, and it sends less in a round trip than the link
+ * carries. Then a flight of segments that follow each other closely ends in a
+ * gap that is BURST_UNEVEN times as long as theirs, longer than
+ * BURST_GAP_MIN_US, and not over before a round trip since the flight began.
  */
 #define FIRST_FLIGHT_BYTES (10 * (SEGMENT_BYTES + SEGMENT_HEADER_BYTES))
 #define BURST_GAP_US       10000
+#define BURST_GAP_MIN_US   3000
+#define BURST_UNEVEN       4
 
 /* A shorter time is nearer to what one turn of the event loop takes. */
 #define BURST_US    1000
@@ -243,21 +249,36 @@ static void burst_sample(struct linkest *le)
 		    (b->first_bytes + b->bytes) * SECOND_US / (2 * BURST_US);
 }
 
+/* Returns the longest gap before `wire` bytes that still belong to the burst,
+ * where they come `gap_us` after the others. */
+static uint64_t burst_gap_us(
+    const struct linkest *le, uint64_t wire, bool begun, uint64_t gap_us)
+{
+	const struct burst *b = &le->burst;
+	uint64_t longest = le->base_us ? le->base_us / 2 : BURST_GAP_US;
+	uint64_t even_us;
+
+	if (b->first_bytes + b->bytes < FIRST_FLIGHT_BYTES)
+		return begun ? SECOND_US : longest;
+	if (b->bytes == 0 || b->us + gap_us < le->base_us / 4 * 3)
+		return longest;
+	even_us = b->us * wire / b->bytes;
+	return min_u64(
+	    longest, max_u64(BURST_UNEVEN * even_us, BURST_GAP_MIN_US));
+}
+
 void linkest_arrived(
     struct linkest *le, uint64_t bytes, bool begun, uint64_t now_us)
 {
 	struct burst *b = &le->burst;
 	uint64_t wire = bytes + bytes * SEGMENT_HEADER_BYTES / SEGMENT_BYTES;
 	uint64_t gap_us = now_us - b->last_us;
-	uint64_t longest = le->base_us ? le->base_us / 2 : BURST_GAP_US;
 
 	if (!begun) {
 		le->begin_us = now_us;
 		le->begin_bytes = wire;
 	}
-	if (begun && b->first_bytes + b->bytes < FIRST_FLIGHT_BYTES)
-		longest = SECOND_US;
-	if (b->last_us == 0 || gap_us > longest) {
+	if (b->last_us == 0 || gap_us > burst_gap_us(le, wire, begun, gap_us)) {
 		*b = (struct burst){.first_bytes = wire};
 		le->burst_at = (le->burst_at + 1) % BURSTS;
 	} else {

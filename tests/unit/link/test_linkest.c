@@ -258,6 +258,34 @@ TEST(test_many_records)
 	assert_near(linkest_rate_Bps(le), 75700, 2);
 }
 
+/* A server that was silent for a while begins with a small window: each flight
+ * is twice as long as the one before, and all but the last end in a gap. That
+ * is no slower link. */
+TEST(test_window_of_the_sender)
+{
+	struct linkest *le = AFTER(linkest_free, linkest_new());
+	uint64_t now = SECOND_US;
+	struct linkest_mark mark;
+
+	for (int i = 0; i < 8; i++)
+		now = reply_in_parts(le, 23, 600, now);
+	assert_in_range(linkest_rate_Bps(le), 2300000, 2700000);
+	for (int k = 0; k < 5; k++) {
+		now += 10 * SECOND_US;
+		linkest_sent(le, &mark, 150 * 1424, now);
+		for (unsigned flight = 10; flight < 160; flight *= 2) {
+			uint64_t at = now += 40000;
+
+			for (unsigned i = 0; i < flight; i++, at += 600)
+				linkest_arrived(
+				    le, 1424, flight > 10 || i > 0, at);
+			now = at > now + 40000 ? at - 40000 : now;
+		}
+		linkest_received(le, &mark, 150 * 1424, now + 40000);
+		assert_in_range(linkest_rate_Bps(le), 2000000, 2700000);
+	}
+}
+
 /* Replies of 32 KiB at 20 ms, the second half at another rate, with so many
  * calls under way; returns when. */
 static uint64_t replies(struct linkest *le, unsigned n, unsigned ahead,
