@@ -372,9 +372,11 @@ void guess_event(
 	count_use(p, s, o);
 	d = names_at(p->names, o->dir);
 	run = guess_run(p, s, d);
-	/* A listing that a directory needed is nothing that files need. */
-	s->walk_needs |= needs & (uint8_t) ~(PREDICTOR_NEEDS_ABSENCE |
-					     PREDICTOR_NEEDS_LISTING);
+	/* The listing and the rights that a directory needed are nothing that
+	 * files need. */
+	if (o->directory)
+		needs &= PREDICTOR_NEEDS_NAME | PREDICTOR_NEEDS_ATTR;
+	s->walk_needs |= needs & (uint8_t)~PREDICTOR_NEEDS_ABSENCE;
 	if (s->names_ahead > 0)
 		s->names_ahead--;
 	depth = guess_depth(s, run);

@@ -363,3 +363,33 @@ TEST(test_looks_then_reads)
 	assert_false(told(&w, 115)->needs & DATA);
 	world_end(&w);
 }
+
+/* Whoever goes through a directory asks for its rights, and for none of the
+ * files that it looks at there. */
+TEST(test_rights_of_a_directory, struct world *w)
+{
+	struct predictor_dirent ents[80];
+	unsigned told = 0;
+
+	for (uint32_t i = 0; i < 80; i++)
+		ents[i] = (struct predictor_dirent){.object = 1000 + i,
+		    .name_hash = (1000 + i) * 31 + 5,
+		    .rank = i,
+		    .directory = i % 8 == 7};
+	predictor_list(w->p, w->uid, DIR_KEY, ents, 80);
+	for (uint64_t i = 0; i < 40; i++) {
+		bool dir = i % 8 == 7;
+
+		named(w, dir ? PREDICTOR_ACCESS : PREDICTOR_LOOKUP, 1000 + i,
+		    DIR_KEY, dir);
+	}
+	for (size_t i = 0; i < w->ntold; i++) {
+		uint64_t rank = w->told[i].object - 1000;
+
+		if (rank >= 80 || rank % 8 == 7)
+			continue;
+		assert_int_equal(w->told[i].needs & GRANT, 0);
+		told++;
+	}
+	assert_true(told > 20);
+}
