@@ -39,6 +39,8 @@ struct habit {
 
 /* The calls with which an open may begin. */
 enum begun { BY_LOOKUP, BY_GETATTR, BY_ACCESS, BEGUN };
+/* Whoever polls a file asks for its attributes alone. */
+enum { OPENS = 1 << BY_LOOKUP | 1 << BY_ACCESS };
 
 /* How many directories somebody came to, how many of these he listed, and how
  * many names he looked up there. */
@@ -50,6 +52,9 @@ struct dir_habit {
 struct habits {
 	struct habit at[BEGUN][HABITS];
 	struct habit looks; /* lookups of files of all kinds */
+	/* Uses of the files of a kind, which begin with LOOKUP or ACCESS: a
+	 * client that has read a listing looks nothing up. */
+	struct habit uses[HABITS];
 	struct dir_habit dirs;
 };
 
@@ -147,6 +152,13 @@ static void count_look(struct habit *h)
 	h->followed /= 2;
 }
 
+/* The look may have been dropped by a halving. */
+static void count_followed(struct habit *h)
+{
+	if (h->followed < h->looked)
+		h->followed++;
+}
+
 static void looked_up(struct source *s, const struct passed *p,
     struct habits *own, enum begun by, uint8_t kind)
 {
@@ -160,6 +172,8 @@ static void looked_up(struct source *s, const struct passed *p,
 		    .kind = kind};
 	if (l->begun & 1u << by)
 		return;
+	if (by != BY_GETATTR && !(l->begun & OPENS))
+		count_look(&own->uses[kind]);
 	l->begun |= (uint8_t)(1u << by);
 	if (by == BY_LOOKUP && kind != 0)
 		count_look(&own->looks);
@@ -174,16 +188,13 @@ static void followed(
 	if (l->object != p->obs.object || l->cred != credential_id(p->cred))
 		return;
 	l->object = 0;
-	for (int by = 0; by < BEGUN; by++) {
-		struct habit *h = &own->at[by][l->kind];
-
-		/* The lookup may have been dropped by a halving. */
-		if (l->begun & 1u << by && h->followed < h->looked)
-			h->followed++;
-	}
-	if (l->begun & 1u << BY_LOOKUP && l->kind != 0 &&
-	    own->looks.followed < own->looks.looked)
-		own->looks.followed++;
+	for (int by = 0; by < BEGUN; by++)
+		if (l->begun & 1u << by)
+			count_followed(&own->at[by][l->kind]);
+	if (l->begun & OPENS)
+		count_followed(&own->uses[l->kind]);
+	if (l->begun & 1u << BY_LOOKUP && l->kind != 0)
+		count_followed(&own->looks);
 }
 
 /* The note of whoever foretold it lately; NULL: nobody did. The time of a note
@@ -268,12 +279,25 @@ float source_habit_spares(struct credential *cred)
 
 /* ---- files, and what opens them ---------------------------------------- */
 
+/* How likely a file of the kind is read when it is used, where `any` is how
+ * likely one of any kind is. Git looks up thousands of files, of many kinds,
+ * and opens a few: so the use of a kind that is new says no more than all do.
+ */
+static float p_read(const struct habits *own, uint8_t kind, float any)
+{
+	const struct habit *h = &own->uses[kind];
+
+	return ((float)h->followed + LEANS * any) / ((float)h->looked + LEANS);
+}
+
 static float p_of(const struct habits *own, enum begun by, uint8_t kind)
 {
-	const struct habit *h = &own->at[by][kind];
+	bool file = by == BY_LOOKUP && kind != 0;
+	const struct habit *h = file ? &own->looks : &own->at[by][kind];
+	float p = (float)((h->followed + prior[by].followed) /
+			  (h->looked + prior[by].looked));
 
-	return (float)((h->followed + prior[by].followed) /
-		       (h->looked + prior[by].looked));
+	return file ? p_read(own, kind, p) : p;
 }
 
 float source_habit_reads(
@@ -281,16 +305,13 @@ float source_habit_reads(
 {
 	struct predictor_obs o = {.kind = PREDICTOR_GETATTR, .object = object};
 	const struct habits *own = habits_of(cred);
-	const struct habit *h, *looks;
-	float any;
+	const struct habit *looks;
 
 	if (!own)
 		return 1;
 	looks = &own->looks;
-	h = &own->at[BY_LOOKUP][kind_of(all, &o)];
-	any = ((float)looks->followed + 1) / ((float)looks->looked + 1);
-
-	return ((float)h->followed + LEANS * any) / ((float)h->looked + LEANS);
+	return p_read(own, kind_of(all, &o),
+	    ((float)looks->followed + 1) / ((float)looks->looked + 1));
 }
 
 static void expect(

@@ -95,13 +95,22 @@ bool turn_pays(const struct ground *g, const struct wish *w,
 	return worth_now(g, &bid);
 }
 
+/* Whether the call asks for the rights to a file whose attributes are fresh,
+ * and all who want it guess: whoever only looks at the file needs none. */
+static bool is_to_open(struct turn *t)
+{
+	return t->call.proc == NFSPROC3_ACCESS && t->call.node == t->node &&
+	       t->wish->needs & PREDICTOR_NEEDS_DATA &&
+	       wish_is_guess(t->wish) && turn_confirmed(t, t->node, false);
+}
+
 /* Sends the turn's call, if it may go out now; else the turn ends so. */
 static bool ask_server(struct turn *t)
 {
 	const struct turn_call *call = &t->call;
 	const struct wish *w = t->wish;
 	bool read = call->proc == NFSPROC3_READ;
-	double p = (double)(read ? w->data_p : w->p);
+	double p = (double)(read || is_to_open(t) ? w->data_p : w->p);
 	struct refused_call refused = {
 	    .node = call->node, .proc = call->proc, .cred = t->cred};
 	struct fetch_about about;

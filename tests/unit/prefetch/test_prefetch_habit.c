@@ -60,6 +60,17 @@ static void read_it(struct world *w, int cred, uint64_t object)
 	    (struct predictor_obs){.kind = PREDICTOR_READ, .object = object});
 }
 
+/* The predictor learns its kind, as from a listing. */
+static void know(struct world *w, uint64_t object, uint64_t type)
+{
+	predictor_observe(
+	    w->pf.g.predictor, &(struct predictor_obs){.kind = PREDICTOR_LOOKUP,
+				   .object = object,
+				   .parent = DIR,
+				   .name_hash = object,
+				   .type_hash = type});
+}
+
 static uint64_t look_up_dir(struct world *w, int cred)
 {
 	see(w, cred,
@@ -92,12 +103,29 @@ static void assert_none(struct world *w)
 	assert_int_equal(w->pf.queue->nwants, 0);
 }
 
+static void assert_some(struct world *w)
+{
+	assert_int_equal(w->pf.queue->nwants, 1);
+	forget_wants(w);
+}
+
+/* How likely what comes next is, after so many of one kind, and none of
+ * another: a kind of file leans on all kinds. */
+static double p_of(uint8_t needs, unsigned followed, unsigned looked)
+{
+	double p = (followed + 1.0) / (looked + 3.0);
+
+	if (needs & PREDICTOR_NEEDS_LISTING)
+		return p;
+	return (followed + 2 * p) / (looked + 2.0);
+}
+
 /* The only one. */
 static void assert_want(struct world *w, int cred, uint64_t object,
     uint8_t needs, unsigned followed, unsigned looked)
 {
 	struct want *want = queue_next(w->pf.queue);
-	double p = (followed + 1.0) / (looked + 3.0);
+	double p = p_of(needs, followed, looked);
 
 	assert_non_null(want);
 	assert_int_equal(want->wish.object, object);
@@ -156,8 +184,42 @@ TEST(test_never_read, struct world *w)
 	read_it(w, 0, look_up(w, 0, TYPE_H));
 	(void)look_up(w, 0, TYPE_H);
 	assert_none(w);
-	/* Files of another kind are wanted all the same. */
-	assert_want(w, 0, look_up(w, 0, TYPE_C), FILE_NEEDS, 0, 0);
+}
+
+/* Whoever looks at all files of a tree opens none of a kind that is new. */
+TEST(test_new_kind, struct world *w)
+{
+	teach(w, 0, TYPE_H, 50, 0);
+	(void)look_up(w, 0, TYPE_C);
+	assert_none(w);
+	teach(w, 0, TYPE_C, 2, 2);
+	(void)look_up(w, 0, TYPE_C);
+	assert_some(w);
+}
+
+/* A client that has read a listing opens files without looking them up. */
+TEST(test_read_without_lookup, struct world *w)
+{
+	uint64_t object = look_up(w, 0, TYPE_H);
+
+	know(w, object, TYPE_H);
+	teach(w, 0, TYPE_C, 50, 0);
+	assert_true(
+	    source_habit_reads(w->pf.sources, w->creds[0], object) < .1f);
+	for (int i = 0; i < 20; i++, object = w->next++) {
+		know(w, object, TYPE_H);
+		see(w, 0,
+		    (struct predictor_obs){
+			.kind = PREDICTOR_ACCESS, .object = object});
+		read_it(w, 0, object);
+	}
+	forget_wants(w);
+	assert_true(
+	    source_habit_reads(w->pf.sources, w->creds[0], object - 1) > .9f);
+	(void)look_up(w, 0, TYPE_H);
+	assert_some(w);
+	(void)look_up(w, 0, TYPE_C);
+	assert_none(w);
 }
 
 /* A file is read in pieces, and others than were looked up. */
@@ -345,7 +407,7 @@ TEST(test_foreseen, struct world *w)
 
 	teach(w, 0, TYPE_H, 10, 10);
 	for (size_t i = 0; i < 5; i++) {
-		foresee(w, w->next, states[i], .95f, FILE_NEEDS);
+		foresee(w, w->next, states[i], .999f, FILE_NEEDS);
 		(void)look_up(w, 0, TYPE_H);
 		assert_none(w);
 	}
