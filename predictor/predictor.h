@@ -156,7 +156,8 @@ struct predictor_dirent {
 
 /*
  * Whether `uid` may search `parent`: then it may be told of `object` there,
- * which it has never met itself. It is called while predicting only.
+ * which it has never met itself. It is called by predictor_observe() and
+ * predictor_predict() only.
  */
 typedef bool (*predictor_may_search)(
     void *ctx, uint64_t uid, uint64_t parent, uint64_t object);

@@ -24,7 +24,6 @@ static void predict(struct sources *all, const struct passed *p)
 	struct ground *g = all->g;
 	size_t n;
 
-	g->caller = p->cred;
 	predictor_set_lead(
 	    g->predictor, LEAD_RTTS * 1000 * linkest_srtt_us(g->link));
 	n = predictor_predict(g->predictor, preds, PREDICTIONS);
@@ -52,13 +51,18 @@ static void withdraw(struct sources *all, const struct passed *p)
 
 static void passed(struct source *s, struct passed *p)
 {
-	struct predictor *predictor = s->all->g->predictor;
+	struct ground *g = s->all->g;
+	struct predictor *predictor = g->predictor;
 
+	/* The predictor asks what this one may search, while it observes, too.
+	 */
+	g->caller = p->cred;
 	predictor_observe(predictor, &p->obs);
 	sources_count_familiar(p->cred, predictor_led(predictor));
 	if (!p->hinted)
 		predict(s->all, p);
 	withdraw(s->all, p);
+	g->caller = NULL;
 }
 
 static void listed(struct source *s, struct listed *l)
