@@ -75,6 +75,6 @@ rclone_dir() {
 
 # Says which Go is installed, and keeps it from fetching a newer one.
 go_here() {
-	command -v go >/dev/null || { echo "there is no Go here"; return; }
+	command -v go >/dev/null || { echo "Go is not installed"; return; }
 	(cd / && echo "here is $(GOTOOLCHAIN=local go env GOVERSION)")
 }
