@@ -39,7 +39,8 @@ struct habit {
 
 /* The calls with which an open may begin. */
 enum begun { BY_LOOKUP, BY_GETATTR, BY_ACCESS, BEGUN };
-/* Whoever polls a file asks for its attributes alone. */
+/* The calls with which the use of a file begins. GETATTR is none of them: a
+ * program that polls a file sends nothing else. */
 enum { OPENS = 1 << BY_LOOKUP | 1 << BY_ACCESS };
 
 /* How many directories somebody came to, how many of these he listed, and how
@@ -50,11 +51,10 @@ struct dir_habit {
 
 /* In the credential's pocket. */
 struct habits {
+	/* An ACCESS that no LOOKUP precedes counts as a LOOKUP, too: a client
+	 * that has read a listing opens files so. */
 	struct habit at[BEGUN][HABITS];
 	struct habit looks; /* lookups of files of all kinds */
-	/* Uses of the files of a kind, which begin with LOOKUP or ACCESS: a
-	 * client that has read a listing looks nothing up. */
-	struct habit uses[HABITS];
 	struct dir_habit dirs;
 };
 
@@ -152,7 +152,8 @@ static void count_look(struct habit *h)
 	h->followed /= 2;
 }
 
-/* The look may have been dropped by a halving. */
+/* Counts what follows a look. A halving may have dropped that look, and the
+ * share must not rise above 1. */
 static void count_followed(struct habit *h)
 {
 	if (h->followed < h->looked)
@@ -173,11 +174,12 @@ static void looked_up(struct source *s, const struct passed *p,
 	if (l->begun & 1u << by)
 		return;
 	if (by != BY_GETATTR && !(l->begun & OPENS))
-		count_look(&own->uses[kind]);
+		count_look(&own->at[BY_LOOKUP][kind]);
 	l->begun |= (uint8_t)(1u << by);
-	if (by == BY_LOOKUP && kind != 0)
+	if (by != BY_LOOKUP)
+		count_look(&own->at[by][kind]);
+	else if (kind != 0)
 		count_look(&own->looks);
-	count_look(&own->at[by][kind]);
 }
 
 static void followed(
@@ -189,10 +191,8 @@ static void followed(
 		return;
 	l->object = 0;
 	for (int by = 0; by < BEGUN; by++)
-		if (l->begun & 1u << by)
+		if (l->begun & (by == BY_LOOKUP ? OPENS : 1u << by))
 			count_followed(&own->at[by][l->kind]);
-	if (l->begun & OPENS)
-		count_followed(&own->uses[l->kind]);
 	if (l->begun & 1u << BY_LOOKUP && l->kind != 0)
 		count_followed(&own->looks);
 }
@@ -285,7 +285,7 @@ float source_habit_spares(struct credential *cred)
  */
 static float p_read(const struct habits *own, uint8_t kind, float any)
 {
-	const struct habit *h = &own->uses[kind];
+	const struct habit *h = &own->at[BY_LOOKUP][kind];
 
 	return ((float)h->followed + LEANS * any) / ((float)h->looked + LEANS);
 }

@@ -54,8 +54,8 @@ static void passed(struct source *s, struct passed *p)
 	struct ground *g = s->all->g;
 	struct predictor *predictor = g->predictor;
 
-	/* The predictor asks what this one may search, while it observes, too.
-	 */
+	/* While it observes, too, the predictor may ask which directories the
+	 * user of this call may search. */
 	g->caller = p->cred;
 	predictor_observe(predictor, &p->obs);
 	sources_count_familiar(p->cred, predictor_led(predictor));

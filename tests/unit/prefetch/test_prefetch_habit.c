@@ -60,7 +60,7 @@ static void read_it(struct world *w, int cred, uint64_t object)
 	    (struct predictor_obs){.kind = PREDICTOR_READ, .object = object});
 }
 
-/* The predictor learns its kind, as from a listing. */
+/* Tells the predictor of which kind the file is, as a listing would. */
 static void know(struct world *w, uint64_t object, uint64_t type)
 {
 	predictor_observe(
@@ -186,7 +186,8 @@ TEST(test_never_read, struct world *w)
 	assert_none(w);
 }
 
-/* Whoever looks at all files of a tree opens none of a kind that is new. */
+/* Of a user who looks at many files and opens none, nobody expects that he
+ * opens the first one of another kind. */
 TEST(test_new_kind, struct world *w)
 {
 	teach(w, 0, TYPE_H, 50, 0);
@@ -197,7 +198,8 @@ TEST(test_new_kind, struct world *w)
 	assert_some(w);
 }
 
-/* A client that has read a listing opens files without looking them up. */
+/* A client that has read a listing opens files without a LOOKUP: such opens say
+ * that files of the kind are read, too. */
 TEST(test_read_without_lookup, struct world *w)
 {
 	uint64_t object = look_up(w, 0, TYPE_H);

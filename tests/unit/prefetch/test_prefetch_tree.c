@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* Whose rights count while the predictor hears of a call. */
+/* While the predictor hears of a call, the rights of its user count. */
 #include "unittest.h"
 #include "prefetch/prefetch_fixture.h"
 
@@ -37,7 +37,8 @@ static void teardown(struct world *w)
 
 FIXTURE(struct world, setup, teardown);
 
-/* The one before may have other rights, and may be gone by now. */
+/* The user of the call before may have other rights, and his credential may be
+ * freed by now. */
 TEST(test_the_caller_and_nobody_else, struct world *w)
 {
 	for (int i = 0; i < CREDS; i++) {
