@@ -86,6 +86,26 @@ int write_all(int fd, const void *buf, size_t len, uint64_t pos)
 	return 0;
 }
 
+static bool is_refused(int err)
+{
+	return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP ||
+	       err == EPERM || err == ESPIPE;
+}
+
+/* sync_file_range(), which some file systems and filters of system calls
+ * refuse; there the kernel writes when it likes. */
+int write_out(int fd, uint64_t pos, uint64_t len)
+{
+	const unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE |
+			       SYNC_FILE_RANGE_WRITE |
+			       SYNC_FILE_RANGE_WAIT_AFTER;
+
+	while (sync_file_range(fd, (off_t)pos, (off_t)len, flags) < 0)
+		if (errno != EINTR)
+			return is_refused(errno) ? 0 : -errno;
+	return 0;
+}
+
 /* madvise(MADV_POPULATE_READ), which kernels before 5.14 do not know and which
  * filters of system calls may refuse. */
 int mapping_fault(const void *data, size_t len)

@@ -73,6 +73,9 @@ void segment_unlink(const struct datacache *dc, uint32_t number);
 /* Read or write all, at an offset; 0 or -errno (-ENODATA: it is shorter). */
 int read_all(int fd, void *buf, size_t len, uint64_t pos);
 int write_all(int fd, const void *buf, size_t len, uint64_t pos);
+/* Have the disk take what was written there, and wait; 0, or -errno where it
+ * did not. Nothing is flushed from the disk's own memory. */
+int write_out(int fd, uint64_t pos, uint64_t len);
 /* Bring these bytes of a mapping into memory; -EIO where the disk fails,
  * -ENOSYS where the kernel cannot say. */
 int mapping_fault(const void *data, size_t len);

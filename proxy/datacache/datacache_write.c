@@ -216,8 +216,20 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
 	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
 }
 
+static uint64_t batch_end(const struct writer *w)
+{
+	const struct pend *last = w->batch[w->n - 1];
+
+	return (uint64_t)last->pos + last->len;
+}
+
 /* In a thread. The entries are written after their data, so an entry that is on
- * disk can be relied on. */
+ * disk can be relied on.
+ *
+ * The disk takes the data before the cache relies on the file. Where the kernel
+ * cannot write a page later, it tells nobody, gives the page up, and reads
+ * zeros in its place. The next request for what lies beside it brings these
+ * into memory, where they look like data that was verified. */
 static void writer_run(struct iopool_job *job)
 {
 	uint64_t begun_us = clock_awake_us();
@@ -226,6 +238,9 @@ static void writer_run(struct iopool_job *job)
 	void *scratch[BATCH_MAX] = {0};
 
 	w->err = writer_write_data(w, seg->fd, scratch);
+	w->took_us = clock_awake_us() - begun_us;
+	if (w->err == 0)
+		w->err = write_out(seg->fd, w->pos, batch_end(w) - w->pos);
 	if (w->err == 0)
 		w->err = write_all(seg->idx_fd, w->entries,
 		    w->n * sizeof(w->entries[0]),
@@ -237,7 +252,6 @@ static void writer_run(struct iopool_job *job)
 			segment_forget_entry(p->src, p->src_slot);
 		free(scratch[i]);
 	}
-	w->took_us = clock_awake_us() - begun_us;
 }
 
 /* Measures what bytes of clients take; moved ones were read from the disk in

@@ -4,6 +4,7 @@
 # lab: --rtt 1ms --timeout 1800
 #
 # disk [KIND...]: full, cow (full, a file system that copies on write), readonly,
+# unwritten (the kernel has taken data that it cannot write, and gives it up),
 # error (some sectors), gone (all), slow (10 s).  Each sets in under a copy of a
 # tree in and out through the mount, and is there at a start.  Checksums are right
 # each time, the daemon is the same one, `forefetch status` says what is wrong, and
@@ -11,7 +12,7 @@
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
 
 kinds=("$@")
-[ $# -gt 0 ] || kinds=(full cow readonly error gone slow)
+[ $# -gt 0 ] || kinds=(full cow readonly unwritten error gone slow)
 size=128 # MiB, of the cache's disk; btrfs takes no less than 109
 
 command -v dmsetup >/dev/null || skip "dmsetup is missing (Debian: dmsetup)"
@@ -33,7 +34,7 @@ table() {
 	well) echo "0 $sectors linear $loop 0" ;;
 	gone) echo "0 $sectors error" ;;
 	slow) echo "0 $sectors delay $loop 0 10000" ;;
-	readonly) echo "0 $sectors flakey $loop 0 0 3600 1 error_writes" ;;
+	readonly | unwritten) echo "0 $sectors flakey $loop 0 0 3600 1 error_writes" ;;
 	error)
 		echo "0 $third linear $loop 0"
 		echo "$third $third flakey $loop $third 0 3600"
@@ -94,6 +95,15 @@ fault() {
 		turn readonly
 		touch /srv/bad/written
 		sync -f /srv/bad ;;
+	unwritten)
+		# What waits to be written was read just now.
+		ctl drop >/dev/null
+		lab_poll 10 emptied
+		again
+		cp -a "$LAB_PROXY/tree" /tmp/read && rm -rf /tmp/read
+		lab_umount "$LAB_PROXY"
+		turn unwritten
+		sync -f /srv/bad ;;
 	*) turn "$1" ;;
 	esac 2>/dev/null
 	# Nothing of what is cached is in memory by chance.
@@ -103,7 +113,7 @@ fault() {
 mend() {
 	case $1 in
 	full | cow) rm -f /srv/bad/fill ;;
-	gone | error | readonly)
+	gone | error | readonly | unwritten)
 		# Another disk in its place.
 		turn well
 		umount -l /srv/bad
@@ -116,7 +126,7 @@ mend() {
 
 runs=0
 declare -A said=([full]="full\|No space" [cow]="full\|No space\|failed" [readonly]="Read-only\|Input/output"
-	[error]="." [gone]="Read-only\|Input/output" [slow]="does not answer")
+	[unwritten]="." [error]="." [gone]="Read-only\|Input/output" [slow]="does not answer")
 
 # --- a job -------------------------------------------------------------------
 
@@ -147,6 +157,8 @@ daemon_start() {
 # The kernel's client forgets what it has read.
 again() { lab_umount "$LAB_PROXY"; lab_mount_proxy; }
 
+emptied() { [ "$(gauge data_files)" -eq 0 ]; }
+
 kept() { [ "$(gauge data_disk_bytes)" -gt 1000000 ]; }
 
 well_again() {	# KIND
@@ -169,9 +181,9 @@ tried() { ctl drop >/dev/null; [ -z "$(problem)" ]; }
 # a job.
 watch() { lab_poll 120 says "${said[$1]}" & watched=$!; }
 
-# Some bad sectors may be met by nobody.
+# Some bad sectors, and a disk that need not be written to, may be met by nobody.
 told() {	# NAME KIND
-	if [ "$2" = error ]; then kill $watched; else check "$1" wait $watched; fi
+	if [ "$2" = error ] || [ "$2" = unwritten ]; then kill $watched; else check "$1" wait $watched; fi
 }
 
 during() {	# KIND
@@ -181,10 +193,14 @@ during() {	# KIND
 	check "$kind: before" job "before-$kind"
 	again
 	watch "$kind"
-	(lab_nap 1; fault "$kind") &
-	faulty=$!
-	check "$kind: sets in under a job" job "under-$kind"
-	wait $faulty
+	if [ "$kind" = unwritten ]; then
+		fault "$kind"
+	else
+		(lab_nap 1; fault "$kind") &
+		faulty=$!
+		check "$kind: sets in under a job" job "under-$kind"
+		wait $faulty
+	fi
 	again
 	check "$kind: a job meanwhile" job "with-$kind"
 	told "$kind: status says it" "$kind"
@@ -244,7 +260,8 @@ for kind in "${kinds[@]}"; do
 	fi
 	disk_make "$fs" || { fail "$kind: a disk"; continue; }
 	during "$kind"
-	at_start "$kind"
+	# What a former daemon wrote has had its time.
+	[ "$kind" = unwritten ] || at_start "$kind"
 	disk_free
 done
 e2e_end
