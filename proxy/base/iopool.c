@@ -31,7 +31,9 @@ struct iopool {
 	pthread_cond_t given;
 	pthread_cond_t ran;
 	struct iopool_list todo;
+	struct iopool_list slow; /* those to run that are slow */
 	struct iopool_list finished;
+	unsigned slow_running;
 	bool stop;
 	/* The rest is the loop's thread's alone. */
 	unsigned out; /* jobs given whose done() was not called yet */
@@ -43,6 +45,23 @@ struct iopool {
 	pthread_t thread[];
 };
 
+static struct iopool_job *iopool_take(struct iopool *pool)
+{
+	struct iopool_list *list = &pool->todo;
+	struct iopool_job *job = STAILQ_FIRST(list);
+
+	if (!job && (pool->slow_running == 0 ||
+			pool->slow_running < pool->threads / 2)) {
+		list = &pool->slow;
+		job = STAILQ_FIRST(list);
+	}
+	if (!job)
+		return NULL;
+	STAILQ_REMOVE_HEAD(list, link);
+	pool->slow_running += job->slow;
+	return job;
+}
+
 static void *iopool_thread(void *arg)
 {
 	static const uint64_t one = 1;
@@ -50,19 +69,20 @@ static void *iopool_thread(void *arg)
 
 	pthread_mutex_lock(&pool->lock);
 	for (;;) {
-		struct iopool_job *job = STAILQ_FIRST(&pool->todo);
+		struct iopool_job *job = iopool_take(pool);
 		bool first;
 
+		/* Whoever runs a slow job takes the next. */
 		if (!job && pool->stop)
 			break;
 		if (!job) {
 			pthread_cond_wait(&pool->given, &pool->lock);
 			continue;
 		}
-		STAILQ_REMOVE_HEAD(&pool->todo, link);
 		pthread_mutex_unlock(&pool->lock);
 		job->run(job);
 		pthread_mutex_lock(&pool->lock);
+		pool->slow_running -= job->slow;
 		first = STAILQ_EMPTY(&pool->finished);
 		STAILQ_INSERT_TAIL(&pool->finished, job, link);
 		pthread_cond_signal(&pool->ran);
@@ -164,6 +184,7 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 	pthread_cond_init(&pool->ran, &attr);
 	pthread_condattr_destroy(&attr);
 	STAILQ_INIT(&pool->todo);
+	STAILQ_INIT(&pool->slow);
 	STAILQ_INIT(&pool->finished);
 	pool->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (pool->efd < 0)
@@ -218,7 +239,7 @@ void iopool_submit(struct iopool *pool, struct iopool_job *job)
 		pool->out++;
 	pthread_mutex_lock(&root->lock);
 	assert(!root->stop);
-	STAILQ_INSERT_TAIL(&root->todo, job, link);
+	STAILQ_INSERT_TAIL(job->slow ? &root->slow : &root->todo, job, link);
 	pthread_cond_signal(&root->given);
 	pthread_mutex_unlock(&root->lock);
 }

@@ -3,7 +3,7 @@
  * A few threads that wait for the disk, so that the event loop does not.
  * They know only jobs: a function to run there, and one to call with the
  * outcome on the loop. Jobs of one pool start in the order in which they
- * were given and may finish in any.
+ * were given, slow ones behind others, and may finish in any.
  */
 #ifndef FOREFETCH_IOPOOL_H
 #define FOREFETCH_IOPOOL_H
@@ -21,6 +21,9 @@ struct iopool;
 struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
 	struct iopool *of; /* private */
+	/* Nobody waits for it, and it may take seconds: jobs like it get half
+	 * of the threads at most. */
+	bool slow;
 	/* Runs in a thread: it may block, and touches nothing that the loop may
 	 * touch. */
 	void (*run)(struct iopool_job *job);

@@ -459,9 +459,9 @@ void cachehome_retry(struct cachehome *h)
 		begin(h);
 }
 
-/* Writes of data go to the page cache first, where a disk that is gone would
- * not be noticed. Saves of names are forced to the disk (fsync), so a failure
- * of these counts for the data, too. A full disk is no failure. */
+/* A disk of which no data is written or read is not noticed to be gone. Saves
+ * of names are forced to it (fsync), so a failure of these counts for the data,
+ * too. A full disk is no failure. */
 static void check_saves(struct cachehome *h)
 {
 	unsigned n;
@@ -476,8 +476,8 @@ static void check_saves(struct cachehome *h)
 	h->save_failures = n;
 }
 
-/* If all data is in the page cache, only a save can show that the disk hangs.
- */
+/* While no data is written, and what is read is in memory, only a save can show
+ * that the disk hangs. */
 static void check_late(struct cachehome *h, uint64_t now_us)
 {
 	uint64_t since_us = h->save ? metasave_waits_since_us(h->save) : 0;

@@ -156,6 +156,10 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add);
  * server may search for it longer than the disk. */
 uint64_t datacache_cost_us(const struct datacache *dc, uint64_t bytes);
 
+/* Whether the disk is so far behind that the cache soon keeps nothing of what
+ * comes in. NULL: it is not. */
+bool datacache_is_behind(const struct datacache *dc);
+
 /* Bytes from the beginning of the range on that find would not have to
  * fetch, up to the first one that it would. */
 uint32_t datacache_prefix(

@@ -112,6 +112,11 @@ uint64_t datacache_cost_us(const struct datacache *dc, uint64_t bytes)
 	return PASSES * dc->write_us * bytes / WRITE_UNIT;
 }
 
+bool datacache_is_behind(const struct datacache *dc)
+{
+	return dc && dc->st.pending_bytes > PENDING_MAX / 4;
+}
+
 /* Whether the server would send it again sooner. One in so many is kept all the
  * same, so that a disk that was slow for a while is found to be faster. */
 static bool is_spared(struct datacache *dc, const struct datacache_add *add)

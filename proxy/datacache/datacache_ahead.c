@@ -20,10 +20,11 @@ struct ahead_item {
 	struct data_key key;
 	uint64_t offset;
 	uint32_t len, slot;
+	bool sound;
 };
 
 struct ahead {
-	uint32_t segment; /* index */
+	const struct segment *segment;
 	unsigned n;
 	struct ahead_item items[AHEAD_MAX];
 };
@@ -68,12 +69,11 @@ static void ahead_check(struct ahead *a, const struct datacache *dc,
 			return;
 		if (window_sum(w, e[i].pos, len, &sum) < 0)
 			return;
-		if (sum != e[i].extra)
-			continue;
 		a->items[a->n++] = (struct ahead_item){.key = e[i].key,
 		    .offset = e[i].offset,
 		    .len = len,
-		    .slot = slot + i};
+		    .slot = slot + i,
+		    .sound = sum == e[i].extra};
 	}
 }
 
@@ -85,7 +85,7 @@ struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
 	struct sum_window w;
 
 	if (e && a && segment_read_entries(seg, slot, e, AHEAD_MAX) == 0) {
-		a->segment = seg->id;
+		a->segment = seg;
 		w.fd = fd;
 		w.from = w.len = 0;
 		w.end = ahead_end(dc, seg, e, from);
@@ -95,28 +95,13 @@ struct ahead *ahead_run(struct datacache *dc, const struct segment *seg,
 	return a;
 }
 
-static void item_verified(
-    struct datacache *dc, uint32_t segment, const struct ahead_item *it)
-{
-	struct file *f = index_lookup(dc, &it->key);
-	uint64_t end = it->offset + it->len;
-	struct extent_cursor c;
-	struct extent *x;
-
-	if (!f)
-		return;
-	for (index_seek(f, it->offset, &c);
-	     (x = cursor_get(&c)) && x->offset < end; cursor_next(&c)) {
-		if (!extent_is_of(x, segment, it->slot))
-			continue;
-		dc->st.verified_extents += !(x->meta & EXT_VERIFIED);
-		x->meta |= EXT_VERIFIED;
-	}
-}
-
 void ahead_done(struct datacache *dc, struct ahead *a)
 {
-	for (unsigned i = 0; a && i < a->n; i++)
-		item_verified(dc, a->segment, &a->items[i]);
+	for (unsigned i = 0; a && i < a->n; i++) {
+		const struct ahead_item *it = &a->items[i];
+
+		index_judge(dc, &it->key, it->offset, it->len, a->segment,
+		    it->slot, it->sound);
+	}
 	free(a);
 }

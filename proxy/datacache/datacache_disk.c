@@ -86,24 +86,25 @@ int write_all(int fd, const void *buf, size_t len, uint64_t pos)
 	return 0;
 }
 
-static bool is_refused(int err)
-{
-	return err == EINVAL || err == ENOSYS || err == EOPNOTSUPP ||
-	       err == EPERM || err == ESPIPE;
-}
-
-/* sync_file_range(), which some file systems and filters of system calls
- * refuse; there the kernel writes when it likes. */
+/* sync_file_range(). Without flags it does nothing: where that fails, too, a
+ * filter of system calls refuses it or the kernel lacks it, and the disk is not
+ * to blame. There the kernel writes when it likes. */
 int write_out(int fd, uint64_t pos, uint64_t len)
 {
 	const unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE |
 			       SYNC_FILE_RANGE_WRITE |
 			       SYNC_FILE_RANGE_WAIT_AFTER;
 
-	while (sync_file_range(fd, (off_t)pos, (off_t)len, flags) < 0)
-		if (errno != EINTR)
-			return is_refused(errno) ? 0 : -errno;
-	return 0;
+	int err;
+
+	do
+		err = sync_file_range(fd, (off_t)pos, (off_t)len, flags) < 0
+			  ? errno
+			  : 0;
+	while (err == EINTR);
+	if (err == 0 || sync_file_range(fd, (off_t)pos, (off_t)len, 0) < 0)
+		return 0;
+	return -err;
 }
 
 /* madvise(MADV_POPULATE_READ), which kernels before 5.14 do not know and which

@@ -181,6 +181,37 @@ void index_carve_loose(
 	}
 }
 
+void index_judge(struct datacache *dc, const struct data_key *key,
+    uint64_t offset, uint32_t len, const struct segment *seg, uint32_t slot,
+    bool sound)
+{
+	struct file *f = index_lookup(dc, key);
+	struct extent_place place;
+	struct extent_cursor c;
+	struct extent *x;
+
+	if (!f)
+		return;
+	index_seek(f, offset, &c);
+	while ((x = cursor_get(&c)) && x->offset < offset + len) {
+		uint64_t from = x->offset, to = extent_end(x);
+
+		place = extent_place(dc, x);
+		if (place.seg != seg || place.slot != slot) {
+			cursor_next(&c);
+		} else if (sound) {
+			dc->st.verified_extents += !(x->meta & EXT_VERIFIED);
+			x->meta |= EXT_VERIFIED;
+			cursor_next(&c);
+		} else {
+			dc->st.bad_extents++;
+			index_carve(dc, f, from, to, true);
+			index_seek(f, to, &c);
+		}
+	}
+	index_tidy(dc, f);
+}
+
 struct segment_drop {
 	struct datacache *dc;
 	const struct segment *seg;

@@ -21,9 +21,9 @@ enum { FAILURES_MAX = 3, FAILURES_US = 60000000 };
 
 enum {
 	READ_DEADLINE_S = 1,
-	/* Longer, since the kernel lets a write wait while it writes out older
-	 * pages. */
-	WRITE_DEADLINE_S = 10,
+	/* Longer, since a write waits for those of others, and may be of
+	 * megabytes. */
+	WRITE_DEADLINE_S = 30,
 	PAUSE_MAX_S = 60,
 };
 

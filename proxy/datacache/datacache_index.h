@@ -14,8 +14,9 @@ enum extent_flags {
 	EXT_FIRM = 1,
 	EXT_PREFETCHED = 2,
 	EXT_USED = 4,
-	EXT_VERIFIED =
-	    8, /* it was compared with its checksum since the start */
+	/* It was compared with its checksum since the start, or written since;
+	 * what lies in a segment has been taken by the disk. */
+	EXT_VERIFIED = 8,
 	EXT_PENDING = 16,  /* not written yet: `owner` is a pend */
 	EXT_WAS_FIRM = 32, /* it was, before a change of our own */
 	EXT_PINNED = 64,
@@ -114,6 +115,11 @@ void index_carve_loose(
 /* The same as index_carve() for all that lies in a segment; looks at every
  * extent there is. */
 void index_drop_segment(struct datacache *dc, struct segment *seg, bool kill);
+/* The entry in `slot` of the segment was compared with its checksum: what
+ * there still is of its extents, moved on or not, is verified, or removed. */
+void index_judge(struct datacache *dc, const struct data_key *key,
+    uint64_t offset, uint32_t len, const struct segment *seg, uint32_t slot,
+    bool sound);
 /* Whether it is (a part of) what one entry of a segment is about. */
 bool extent_is_of(const struct extent *x, uint32_t owner, uint32_t slot);
 

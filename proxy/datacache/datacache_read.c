@@ -2,8 +2,9 @@
 /*
  * Finding. A range is a hit where extents cover it that may be used, and each
  * of them may be sent at once: it is still in memory on its way to the disk; or
- * it is mapped, its pages are in memory, and it was compared with its checksum
- * since the start. Else whoever asks waits for a request to the disk, once.
+ * it is mapped, its pages are in memory, and since the start it was compared
+ * with its checksum, or the disk took it. Else whoever asks waits for a request
+ * to the disk, once.
  */
 #include "datacache/datacache_request.h"
 

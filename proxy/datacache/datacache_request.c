@@ -26,7 +26,6 @@ struct request_item {
 	struct segment *seg;
 	uint64_t offset;
 	uint32_t pos, len, slot;
-	bool verify; /* compare it with its checksum, too */
 	/* -EBADMSG: not what was written; -ECANCELED: not looked at */
 	int err;
 };
@@ -99,10 +98,10 @@ static int item_fault(const struct request_item *it)
 static int item_check(
     const struct request *rq, const struct request_item *it, int fd)
 {
-	struct seg_entry e = {.pos = it->pos, .len_kind = it->len};
-	int rc = it->verify ? item_entry(rq, it, &e) : 0;
 	struct sum_window w;
+	struct seg_entry e;
 	uint64_t sum;
+	int rc = item_entry(rq, it, &e);
 
 	if (rc < 0)
 		return rc;
@@ -110,7 +109,7 @@ static int item_check(
 	w.from = w.len = 0;
 	w.end = (uint64_t)e.pos + entry_len(&e);
 	rc = window_sum(&w, e.pos, entry_len(&e), &sum);
-	if (rc == 0 && it->verify && sum != e.extra)
+	if (rc == 0 && sum != e.extra)
 		rc = -EBADMSG;
 	return rc < 0 ? rc : item_fault(it);
 }
@@ -151,35 +150,6 @@ static void request_run(struct iopool_job *job)
 		close(fd);
 }
 
-/* Mark what is still there of an item as verified, or remove it. */
-static void item_apply(struct datacache *dc, const struct request *rq,
-    const struct request_item *it)
-{
-	struct file *f = index_lookup(dc, &rq->key);
-	uint64_t end = it->offset + it->len;
-	struct extent_cursor c;
-	struct extent *x;
-
-	if (!f || it->err == -ECANCELED)
-		return;
-	index_seek(f, it->offset, &c);
-	while ((x = cursor_get(&c)) && x->offset < end) {
-		uint64_t from = x->offset, to = from + x->len;
-
-		if (!extent_is_of(x, it->seg->id, it->slot)) {
-			cursor_next(&c);
-		} else if (it->err == 0) {
-			x->meta |= it->verify ? EXT_VERIFIED : 0;
-			cursor_next(&c);
-		} else {
-			dc->st.bad_extents++;
-			index_carve(dc, f, from, to, true);
-			index_seek(f, to, &c);
-		}
-	}
-	index_tidy(dc, f);
-}
-
 static void request_wake(struct request *rq, bool late)
 {
 	struct datacache_waiter *w;
@@ -209,10 +179,11 @@ static void request_on_done(struct iopool_job *job)
 	for (unsigned i = 0; i < rq->n; i++) {
 		struct request_item *it = &rq->items[i];
 
-		item_apply(dc, rq, it);
+		if (it->err != -ECANCELED)
+			index_judge(dc, &rq->key, it->offset, it->len, it->seg,
+			    it->slot, it->err == 0);
 		if (it->err == -EIO)
 			failed = it->err;
-		dc->st.verified_extents += it->verify && it->err == 0;
 	}
 	ahead_done(dc, rq->ahead);
 	if (failed)
@@ -244,7 +215,7 @@ static void request_look_ahead(struct request *rq)
 	struct segment *seg = last->seg;
 	uint32_t from = last->pos + last->len;
 
-	if (!last->verify || (from >= seg->ahead_from && from < seg->ahead_to))
+	if (from >= seg->ahead_from && from < seg->ahead_to)
 		return;
 	rq->ahead_from = seg->ahead_from = from;
 	rq->ahead_to = seg->ahead_to = from + AHEAD_BYTES;
@@ -260,9 +231,6 @@ static void request_add(
 	it->pos = (uint32_t)(at->data - at->seg->rb.data);
 	it->len = x->len;
 	it->slot = at->slot;
-	/* Pages that the page cache gave up may never have been written, and
-	 * nobody was told. Without an index there is no checksum. */
-	it->verify = !(x->meta & EXT_VERIFIED) || !it->seg->doomed;
 	rbuf_ref(&it->seg->rb);
 	/* An extent is verified whole. */
 	if (x->offset < rq->offset)

@@ -38,7 +38,7 @@ struct writer {
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
 	uint64_t begun_us;      /* see writers_late_since() */
-	uint64_t took_us;       /* by the thread, to write the last batch */
+	uint64_t took_us;       /* to write the last batch to the page cache */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */
@@ -216,6 +216,21 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
 	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
 }
 
+/* If they cannot all be written, those that were are overwritten again: their
+ * data counts as lost, and gets no tombstones. */
+static int writer_write_entries(struct writer *w, int fd)
+{
+	uint64_t pos = (uint64_t)w->slot * sizeof(w->entries[0]);
+	size_t len = w->n * sizeof(w->entries[0]);
+	int rc = write_all(fd, w->entries, len, pos);
+
+	if (rc < 0) {
+		memset(w->entries, 0, len);
+		(void)write_all(fd, w->entries, len, pos);
+	}
+	return rc;
+}
+
 static uint64_t batch_end(const struct writer *w)
 {
 	const struct pend *last = w->batch[w->n - 1];
@@ -242,9 +257,7 @@ static void writer_run(struct iopool_job *job)
 	if (w->err == 0)
 		w->err = write_out(seg->fd, w->pos, batch_end(w) - w->pos);
 	if (w->err == 0)
-		w->err = write_all(seg->idx_fd, w->entries,
-		    w->n * sizeof(w->entries[0]),
-		    (uint64_t)w->slot * sizeof(w->entries[0]));
+		w->err = writer_write_entries(w, seg->idx_fd);
 	for (unsigned i = 0; i < w->n; i++) {
 		const struct pend *p = w->batch[i];
 
@@ -536,6 +549,7 @@ bool writers_init(struct datacache *dc)
 		struct writer *w = &dc->writers[k];
 
 		w->job.run = writer_run;
+		w->job.slow = true;
 		w->job.done = writer_on_written;
 		w->dc = dc;
 		w->kind = (enum segment_kind)k;

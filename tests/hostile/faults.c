@@ -255,6 +255,14 @@ int fsync(int fd)
 	return NEXT(int (*)(int), "fsync")(fd);
 }
 
+int sync_file_range(int fd, off_t at, off_t len, unsigned flags)
+{
+	if (flags != 0 && suffer(fd_below(fd), CHANGES) < 0)
+		return -1;
+	return NEXT(int (*)(int, off_t, off_t, unsigned), "sync_file_range")(
+	    fd, at, len, flags);
+}
+
 int fdatasync(int fd)
 {
 	if (suffer(fd_below(fd), CHANGES) < 0)

@@ -142,9 +142,10 @@ bool worth_bytes(const struct ground *g, double p, uint64_t bytes)
 	const struct caches *c = g->caches;
 	uint64_t wire_us = linkest_wire_us(g->link, linkest_wire_bytes(bytes));
 
-	return c->config->offline == CONFIG_OFFLINE_SERVE || wire_us == 0 ||
-	       p * (trip_us(g) + (double)wire_us) >
-		   (double)datacache_cost_us(c->data, bytes);
+	return !datacache_is_behind(c->data) &&
+	       (c->config->offline == CONFIG_OFFLINE_SERVE || wire_us == 0 ||
+		   p * (trip_us(g) + (double)wire_us) >
+		       (double)datacache_cost_us(c->data, bytes));
 }
 
 /*

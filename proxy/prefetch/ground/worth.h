@@ -26,7 +26,8 @@ bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes);
 
 /* Whether bytes of a file that are used with probability `p` may be worth it at
  * all: to keep them takes this machine time, too (datacache_cost_us()), which
- * must be less than the trip that they spare. All are where offline = serve. */
+ * must be less than the trip that they spare. All are where offline = serve.
+ * None are while the disk is behind: the cache would not keep them. */
 bool worth_bytes(const struct ground *g, double p, uint64_t bytes);
 
 /* A call that somebody would send, and how much he would pay for it. */

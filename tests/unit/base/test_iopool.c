@@ -165,6 +165,35 @@ TEST(test_share)
 	event_base_free(base);
 }
 
+/* Slow jobs leave threads for others, and all of them run in the end. */
+TEST(test_slow)
+{
+	enum { THREADS = 4, SLOW = 8 };
+	struct event_base *base = event_base_new();
+	struct iopool *pool = iopool_new(base, THREADS);
+	struct iopool *other = iopool_share(pool);
+	unsigned slow_dones = 0, dones = 0;
+	struct work slow[SLOW], w = work_make(other, &dones);
+
+	pthread_mutex_lock(&order_lock);
+	for (unsigned i = 0; i < SLOW; i++) {
+		slow[i] = work_make(pool, &slow_dones);
+		slow[i].job.run = stuck_run;
+		slow[i].job.slow = true;
+		iopool_submit(pool, &slow[i].job);
+	}
+	w.again = 3;
+	iopool_submit(other, &w.job);
+	iopool_drain(other);
+	assert_int_equal(dones, 4);
+	assert_int_equal(slow_dones, 0);
+	pthread_mutex_unlock(&order_lock);
+	iopool_free(other);
+	iopool_free(pool);
+	assert_int_equal(slow_dones, SLOW);
+	event_base_free(base);
+}
+
 TEST(test_none_is_freed)
 {
 	iopool_free(NULL);

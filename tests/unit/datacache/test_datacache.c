@@ -359,6 +359,21 @@ TEST(test_large_file)
 	assert_true(stats_of(fx).memory_bytes < 100000);
 }
 
+TEST(test_behind, struct fixture *fx)
+{
+	enum { N = 20, LEN = 1 << 20 };
+
+	assert_false(datacache_is_behind(NULL));
+	for (unsigned i = 0; i < N; i++) {
+		if (i < N / 2)
+			assert_false(datacache_is_behind(fx->dc));
+		add_some(fx, 1, 1, (uint64_t)i * LEN, LEN, FIRM);
+	}
+	assert_true(datacache_is_behind(fx->dc));
+	iopool_drain(fx->pool);
+	assert_false(datacache_is_behind(fx->dc));
+}
+
 /* Data that the server sends again sooner than the disk writes it is not kept,
  * but now and then; pinned data is, and what would take the server longer. */
 TEST(test_spares_near_data, struct fixture *fx)

@@ -2,13 +2,18 @@
 /* Data on disk outlives starts and kills, damage, and a disk that is full or
  * fails. */
 #include "datacache/datacache_fixture.h"
+#include "datacache/datacache_index.h"
+#include "datacache/datacache_write.h"
 
 #include <errno.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+
+static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 TEST(test_reload)
 {
@@ -219,13 +224,17 @@ TEST(test_kill_cut)
 	}
 }
 
-static int refusal; /* of the disk to take what was written; 0: it does */
+static int refusal;  /* of what was written; 0: the disk takes it */
+static bool unknown; /* the system call is */
+static uint64_t asked_bytes;
 
 int __real_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags);
 int __wrap_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags);
 int __wrap_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags)
 {
-	if (refusal == 0)
+	if (flags != 0)
+		asked_bytes += (uint64_t)len;
+	if (refusal == 0 || (flags == 0 && !unknown))
 		return __real_sync_file_range(fd, at, len, flags);
 	errno = refusal;
 	return -1;
@@ -235,31 +244,34 @@ int __wrap_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags)
  * and the next bytes beside them bring the zeros into memory. */
 TEST(test_not_taken, struct fixture *fx)
 {
+	static const int causes[] = {EIO, EPERM};
+
+	asked_bytes = 0;
 	add_some(fx, 1, 1, 0, 5000, FIRM);
 	iopool_drain(fx->pool);
-	refusal = EIO;
-	add_some(fx, 2, 1, 0, 5000, FIRM);
-	assert_true(find_some(fx, 2, 1, 0, 5000));
-	iopool_drain(fx->pool);
-	refusal = 0;
-	assert_false(find_some(fx, 2, 1, 0, 5000));
+	assert_int_equal(asked_bytes, 5000);
+	for (unsigned i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
+		refusal = causes[i];
+		add_some(fx, 2, 1, 0, 5000, FIRM);
+		assert_true(find_some(fx, 2, 1, 0, 5000));
+		iopool_drain(fx->pool);
+		refusal = 0;
+		assert_false(find_some(fx, 2, 1, 0, 5000));
+	}
 	add_some(fx, 2, 1, 0, 5000, FIRM);
 	iopool_drain(fx->pool);
 	assert_true(find_some(fx, 1, 1, 0, 5000));
 	assert_true(find_some(fx, 2, 1, 0, 5000));
 }
 
-/* A file system, or a filter of system calls, that does not know the call is no
- * disk that fails. */
+/* A filter of system calls is no disk that fails. */
 TEST(test_not_known, struct fixture *fx)
 {
-	static const int causes[] = {ENOSYS, EPERM, EINVAL, ESPIPE, EOPNOTSUPP};
-
-	for (unsigned i = 0; i < sizeof(causes) / sizeof(*causes); i++) {
-		refusal = causes[i];
-		add_some(fx, i, 1, 0, 5000, FIRM);
-		iopool_drain(fx->pool);
-	}
+	unknown = true;
+	refusal = EPERM;
+	add_files(fx, 5, 5000);
+	iopool_drain(fx->pool);
+	unknown = false;
 	refusal = 0;
 	assert_int_equal(count_files(fx, 5, 5000), 5);
 }
@@ -440,6 +452,85 @@ TEST(test_not_resident, struct fixture *fx)
 	assert_int_equal(count_files(fx, 10, 100 * KIB), 10);
 }
 
+static void zero_and_drop(const char *path, void *arg)
+{
+	static const char zeros[MIB];
+	int fd = open(path, O_WRONLY);
+
+	assert_true(pwrite(fd, zeros, sizeof(zeros), 0) == sizeof(zeros));
+	close(fd);
+	drop_pages(path, arg);
+}
+
+/* Whether the file system has pages that it can read again. */
+static bool pages_go(void)
+{
+	struct fixture *fx = fixture_new(64 * MIB);
+
+	add_some(fx, 1, 1, 0, 5000, FIRM);
+	iopool_drain(fx->pool);
+	each_file(fx, ".seg", drop_pages, NULL);
+	if (find_now(fx, 1, 1, 0, 5000, 0, NULL) != DATACACHE_HIT)
+		return true;
+	print_message("the pages would not go\n");
+	return false;
+}
+
+/* The disk has other bytes than it took. To read one file brings its
+ * neighbours into memory, too. */
+TEST(test_other_bytes, struct fixture *fx)
+{
+	if (!pages_go())
+		return;
+	add_files(fx, 10, 5000);
+	iopool_drain(fx->pool);
+	each_file(fx, ".seg", zero_and_drop, NULL);
+	assert_int_equal(count_files(fx, 10, 5000), 0);
+}
+
+static void wait_run(struct iopool_job *job)
+{
+	(void)job;
+	pthread_mutex_lock(&gate);
+	pthread_mutex_unlock(&gate);
+}
+
+static void wait_done(struct iopool_job *job)
+{
+	(void)job;
+}
+
+/* The same where the bytes are about to be moved to another segment. */
+TEST(test_other_bytes_moved, struct fixture *fx)
+{
+	struct iopool_job slow = {
+	    .slow = true, .run = wait_run, .done = wait_done};
+	struct datacache_waiter w = {.on_ready = on_ready};
+	struct data_key key = key_of(1);
+	struct extent_cursor c;
+	struct extent *x;
+	struct file *f;
+
+	if (!pages_go())
+		return;
+	add_some(fx, 1, 1, 0, 5000, FIRM);
+	iopool_drain(fx->pool);
+	pthread_mutex_lock(&gate);
+	iopool_submit(fx->pool, &slow);
+	f = index_lookup(fx->dc, &key);
+	index_seek(f, 0, &c);
+	x = cursor_get(&c);
+	segment_by_id(fx->dc, x->owner)->layout_moves++;
+	assert_true(pend_move(fx->dc, f, x, NULL));
+	writer_kick(fx->dc, SEGMENT_LAYOUT);
+	each_file(fx, ".seg", zero_and_drop, NULL);
+	assert_int_equal(find_now(fx, 1, 1, 0, 5000, 0, &w), DATACACHE_WAIT);
+	iopool_wait(fx->pool, &w.woken, UINT64_MAX / 2);
+	assert_int_equal(find_now(fx, 1, 1, 0, 5000, 0, &w), DATACACHE_MISS);
+	pthread_mutex_unlock(&gate);
+	iopool_drain(fx->pool);
+}
+
 static void cut_to_nothing(const char *path, void *arg)
 {
 	(void)arg;
@@ -488,6 +579,7 @@ TEST(test_suspect, struct fixture *fx)
 	add_files(fx, 10, 5000);
 	assert_int_equal(count_files(fx, 10, 5000), 0);
 	assert_int_equal(stats_of(fx).disk_bytes, 0);
+	assert_int_equal(stats_of(fx).failed, EIO);
 	/* As of a time when nobody could write a tombstone. */
 	add_stray_segment(fx);
 	assert_int_equal(datacache_renew(fx->dc, err, sizeof(err)), 0);
