@@ -16,8 +16,8 @@
 struct event_base;
 struct iopool;
 
-/* A part of the struct of whoever wants something done. It must stay where it
- * is until done(). */
+/* A part of the struct of whoever wants something done: zeros, but for what he
+ * sets. It must stay where it is until done(). */
 struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
 	struct iopool *of; /* private */

@@ -26,8 +26,8 @@ static void block_done(struct iopool_job *job)
 static void block_begin(struct fixture *fx, struct block b[2])
 {
 	for (int i = 0; i < 2; i++) {
-		b[i].job.run = block_run;
-		b[i].job.done = block_done;
+		b[i].job =
+		    (struct iopool_job){.run = block_run, .done = block_done};
 		assert_int_equal(pipe(b[i].fds), 0);
 		iopool_submit(fx->pool, &b[i].job);
 	}
