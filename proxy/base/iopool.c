@@ -31,9 +31,9 @@ struct iopool {
 	pthread_cond_t given;
 	pthread_cond_t ran;
 	struct iopool_list todo;
-	struct iopool_list slow; /* those to run that are slow */
+	struct iopool_list slow; /* jobs to run of which `slow` is set */
 	struct iopool_list finished;
-	unsigned slow_running;
+	unsigned slow_room; /* how many more of these may run now */
 	bool stop;
 	/* The rest is the loop's thread's alone. */
 	unsigned out; /* jobs given whose done() was not called yet */
@@ -50,15 +50,14 @@ static struct iopool_job *iopool_take(struct iopool *pool)
 	struct iopool_list *list = &pool->todo;
 	struct iopool_job *job = STAILQ_FIRST(list);
 
-	if (!job && (pool->slow_running == 0 ||
-			pool->slow_running < pool->threads / 2)) {
+	if (!job && pool->slow_room > 0) {
 		list = &pool->slow;
 		job = STAILQ_FIRST(list);
 	}
 	if (!job)
 		return NULL;
 	STAILQ_REMOVE_HEAD(list, link);
-	pool->slow_running += job->slow;
+	pool->slow_room -= job->slow;
 	return job;
 }
 
@@ -72,7 +71,8 @@ static void *iopool_thread(void *arg)
 		struct iopool_job *job = iopool_take(pool);
 		bool first;
 
-		/* Whoever runs a slow job takes the next. */
+		/* If slow jobs are left, a thread that runs one now takes the
+		 * next when it is done. */
 		if (!job && pool->stop)
 			break;
 		if (!job) {
@@ -82,7 +82,7 @@ static void *iopool_thread(void *arg)
 		pthread_mutex_unlock(&pool->lock);
 		job->run(job);
 		pthread_mutex_lock(&pool->lock);
-		pool->slow_running -= job->slow;
+		pool->slow_room += job->slow;
 		first = STAILQ_EMPTY(&pool->finished);
 		STAILQ_INSERT_TAIL(&pool->finished, job, link);
 		pthread_cond_signal(&pool->ran);
@@ -185,6 +185,7 @@ struct iopool *iopool_new(struct event_base *base, unsigned threads)
 	pthread_condattr_destroy(&attr);
 	STAILQ_INIT(&pool->todo);
 	STAILQ_INIT(&pool->slow);
+	pool->slow_room = (threads + 1) / 2;
 	STAILQ_INIT(&pool->finished);
 	pool->efd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	if (pool->efd < 0)

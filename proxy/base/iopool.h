@@ -22,7 +22,7 @@ struct iopool_job {
 	STAILQ_ENTRY(iopool_job) link;
 	struct iopool *of; /* private */
 	/* Nobody waits for it, and it may take seconds: jobs like it get half
-	 * of the threads at most. */
+	 * of the threads at most, rounded up. */
 	bool slow;
 	/* Runs in a thread: it may block, and touches nothing that the loop may
 	 * touch. */
