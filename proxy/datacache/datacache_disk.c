@@ -94,17 +94,16 @@ int write_out(int fd, uint64_t pos, uint64_t len)
 	const unsigned flags = SYNC_FILE_RANGE_WAIT_BEFORE |
 			       SYNC_FILE_RANGE_WRITE |
 			       SYNC_FILE_RANGE_WAIT_AFTER;
-
-	int err;
+	int rc;
 
 	do
-		err = sync_file_range(fd, (off_t)pos, (off_t)len, flags) < 0
-			  ? errno
-			  : 0;
-	while (err == EINTR);
-	if (err == 0 || sync_file_range(fd, (off_t)pos, (off_t)len, 0) < 0)
+		rc = sync_file_range(fd, (off_t)pos, (off_t)len, flags) < 0
+			 ? -errno
+			 : 0;
+	while (rc == -EINTR);
+	if (rc < 0 && sync_file_range(fd, (off_t)pos, (off_t)len, 0) < 0)
 		return 0;
-	return -err;
+	return rc;
 }
 
 /* madvise(MADV_POPULATE_READ), which kernels before 5.14 do not know and which

@@ -21,8 +21,8 @@ enum { FAILURES_MAX = 3, FAILURES_US = 60000000 };
 
 enum {
 	READ_DEADLINE_S = 1,
-	/* Longer, since a write waits for those of others, and may be of
-	 * megabytes. */
+	/* A write has longer: it may be of megabytes, and the disk may have to
+	 * write first what other programs gave it. */
 	WRITE_DEADLINE_S = 30,
 	PAUSE_MAX_S = 60,
 };

@@ -38,7 +38,7 @@ struct writer {
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
 	uint64_t begun_us;      /* see writers_late_since() */
-	uint64_t took_us;       /* to write the last batch to the page cache */
+	uint64_t took_us;       /* of the last write to the page cache */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */
@@ -216,8 +216,9 @@ static int writer_write_data(struct writer *w, int fd, void **scratch)
 	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
 }
 
-/* If they cannot all be written, those that were are overwritten again: their
- * data counts as lost, and gets no tombstones. */
+/* Where the disk has room for some of the entries only, these are overwritten
+ * with zeros: the cache forgets the data of the whole batch, so no tombstone
+ * would ever void them. */
 static int writer_write_entries(struct writer *w, int fd)
 {
 	uint64_t pos = (uint64_t)w->slot * sizeof(w->entries[0]);
@@ -241,10 +242,10 @@ static uint64_t batch_end(const struct writer *w)
 /* In a thread. The entries are written after their data, so an entry that is on
  * disk can be relied on.
  *
- * The disk takes the data before the cache relies on the file. Where the kernel
- * cannot write a page later, it tells nobody, gives the page up, and reads
- * zeros in its place. The next request for what lies beside it brings these
- * into memory, where they look like data that was verified. */
+ * The thread waits until the disk has the data. If the kernel failed to write a
+ * page later, it would tell nobody, forget the page, and read zeros in its
+ * place. A request for the extent beside it would bring these zeros into
+ * memory, where datacache_find() would take them for verified data. */
 static void writer_run(struct iopool_job *job)
 {
 	uint64_t begun_us = clock_awake_us();

@@ -5,8 +5,8 @@
 #
 # disk [KIND...]: full, cow (full, a file system that copies on write), readonly,
 # unwritten (the kernel has taken data that it cannot write, and gives it up),
-# error (some sectors), gone (all), slow (10 s).  Each sets in under a copy of a
-# tree in and out through the mount, and is there at a start.  Checksums are right
+# error (some sectors), gone (all), slow (10 s).  All but unwritten set in under a
+# copy of a tree in and out through the mount, and are there at a start.  Checksums are right
 # each time, the daemon is the same one, `forefetch status` says what is wrong, and
 # when the disk is well, data is kept on it again.
 . "$LAB_ROOT/tests/e2e/lib/lib.sh"
@@ -96,7 +96,7 @@ fault() {
 		touch /srv/bad/written
 		sync -f /srv/bad ;;
 	unwritten)
-		# What waits to be written was read just now.
+		# The disk fails before the kernel has written what comes now.
 		ctl drop >/dev/null
 		lab_poll 10 emptied
 		again
@@ -181,9 +181,12 @@ tried() { ctl drop >/dev/null; [ -z "$(problem)" ]; }
 # a job.
 watch() { lab_poll 120 says "${said[$1]}" & watched=$!; }
 
-# Some bad sectors, and a disk that need not be written to, may be met by nobody.
+# With these kinds nobody may have to use what fails of the disk.
 told() {	# NAME KIND
-	if [ "$2" = error ] || [ "$2" = unwritten ]; then kill $watched; else check "$1" wait $watched; fi
+	case $2 in
+	error | unwritten) kill $watched ;;
+	*) check "$1" wait $watched ;;
+	esac
 }
 
 during() {	# KIND
@@ -260,7 +263,7 @@ for kind in "${kinds[@]}"; do
 	fi
 	disk_make "$fs" || { fail "$kind: a disk"; continue; }
 	during "$kind"
-	# What a former daemon wrote has had its time.
+	# When a daemon starts, no data waits to be written.
 	[ "$kind" = unwritten ] || at_start "$kind"
 	disk_free
 done

@@ -165,7 +165,8 @@ TEST(test_share)
 	event_base_free(base);
 }
 
-/* Slow jobs leave threads for others, and all of them run in the end. */
+/* While slow jobs are stuck, the pool still runs others; before it is freed, it
+ * has run the slow ones, too. */
 TEST(test_slow)
 {
 	enum { THREADS = 4, SLOW = 8 };

@@ -308,6 +308,45 @@ static inline void add_files(struct fixture *fx, unsigned files, uint32_t len)
 }
 
 /* How many of them are found. */
+/* A job that keeps one thread of the pool until a byte comes. */
+struct block {
+	struct iopool_job job;
+	int fds[2];
+};
+
+static inline void block_run(struct iopool_job *job)
+{
+	struct block *b = (struct block *)job;
+	char byte;
+
+	assert_int_equal(read(b->fds[0], &byte, 1), 1);
+}
+
+static inline void block_done(struct iopool_job *job)
+{
+	(void)job;
+}
+
+static inline void block_begin(struct fixture *fx, struct block *b, bool slow)
+{
+	b->job = (struct iopool_job){
+	    .slow = slow, .run = block_run, .done = block_done};
+	assert_int_equal(pipe(b->fds), 0);
+	iopool_submit(fx->pool, &b->job);
+}
+
+static inline void block_release(const struct block *b)
+{
+	assert_int_equal(write(b->fds[1], "x", 1), 1);
+}
+
+/* After the pool was drained. */
+static inline void block_end(const struct block *b)
+{
+	close(b->fds[0]);
+	close(b->fds[1]);
+}
+
 static inline unsigned count_files(
     struct fixture *fx, unsigned files, uint32_t len)
 {

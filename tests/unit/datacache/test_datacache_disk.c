@@ -6,14 +6,11 @@
 #include "datacache/datacache_write.h"
 
 #include <errno.h>
-#include <pthread.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
-
-static pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
 
 TEST(test_reload)
 {
@@ -224,8 +221,8 @@ TEST(test_kill_cut)
 	}
 }
 
-static int refusal;  /* of what was written; 0: the disk takes it */
-static bool unknown; /* the system call is */
+static int refusal;  /* errno of a disk that refuses data; 0: it takes it */
+static bool unknown; /* the kernel has no sync_file_range() */
 static uint64_t asked_bytes;
 
 int __real_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags);
@@ -264,7 +261,8 @@ TEST(test_not_taken, struct fixture *fx)
 	assert_true(find_some(fx, 2, 1, 0, 5000));
 }
 
-/* A filter of system calls is no disk that fails. */
+/* Where a filter forbids sync_file_range(), the cache keeps data all the same:
+ * the disk has not failed. */
 TEST(test_not_known, struct fixture *fx)
 {
 	unknown = true;
@@ -462,7 +460,8 @@ static void zero_and_drop(const char *path, void *arg)
 	drop_pages(path, arg);
 }
 
-/* Whether the file system has pages that it can read again. */
+/* Whether the kernel gives pages up and reads them again from the disk; on a
+ * tmpfs it does not. */
 static bool pages_go(void)
 {
 	struct fixture *fx = fixture_new(64 * MIB);
@@ -488,35 +487,22 @@ TEST(test_other_bytes, struct fixture *fx)
 	assert_int_equal(count_files(fx, 10, 5000), 0);
 }
 
-static void wait_run(struct iopool_job *job)
-{
-	(void)job;
-	pthread_mutex_lock(&gate);
-	pthread_mutex_unlock(&gate);
-}
-
-static void wait_done(struct iopool_job *job)
-{
-	(void)job;
-}
-
-/* The same where the bytes are about to be moved to another segment. */
+/* A client asks for bytes that wait to be moved to another segment, and the
+ * disk has others in their place. */
 TEST(test_other_bytes_moved, struct fixture *fx)
 {
-	struct iopool_job slow = {
-	    .slow = true, .run = wait_run, .done = wait_done};
 	struct datacache_waiter w = {.on_ready = on_ready};
 	struct data_key key = key_of(1);
 	struct extent_cursor c;
 	struct extent *x;
+	struct block b;
 	struct file *f;
 
 	if (!pages_go())
 		return;
 	add_some(fx, 1, 1, 0, 5000, FIRM);
 	iopool_drain(fx->pool);
-	pthread_mutex_lock(&gate);
-	iopool_submit(fx->pool, &slow);
+	block_begin(fx, &b, true);
 	f = index_lookup(fx->dc, &key);
 	index_seek(f, 0, &c);
 	x = cursor_get(&c);
@@ -527,8 +513,9 @@ TEST(test_other_bytes_moved, struct fixture *fx)
 	assert_int_equal(find_now(fx, 1, 1, 0, 5000, 0, &w), DATACACHE_WAIT);
 	iopool_wait(fx->pool, &w.woken, UINT64_MAX / 2);
 	assert_int_equal(find_now(fx, 1, 1, 0, 5000, 0, &w), DATACACHE_MISS);
-	pthread_mutex_unlock(&gate);
+	block_release(&b);
 	iopool_drain(fx->pool);
+	block_end(&b);
 }
 
 static void cut_to_nothing(const char *path, void *arg)

@@ -4,44 +4,19 @@
 
 #define SECOND UINT64_C(1000000)
 
-/* Holds one thread of the pool until a byte comes. */
-struct block {
-	struct iopool_job job;
-	int fds[2];
-};
-
-static void block_run(struct iopool_job *job)
-{
-	struct block *b = (struct block *)job;
-	char byte;
-
-	assert_int_equal(read(b->fds[0], &byte, 1), 1);
-}
-
-static void block_done(struct iopool_job *job)
-{
-	(void)job;
-}
-
-static void block_begin(struct fixture *fx, struct block b[2])
-{
-	for (int i = 0; i < 2; i++) {
-		b[i].job =
-		    (struct iopool_job){.run = block_run, .done = block_done};
-		assert_int_equal(pipe(b[i].fds), 0);
-		iopool_submit(fx->pool, &b[i].job);
-	}
-}
-
-static void block_end(struct fixture *fx, struct block b[2])
+static void blocks_begin(struct fixture *fx, struct block b[2])
 {
 	for (int i = 0; i < 2; i++)
-		assert_int_equal(write(b[i].fds[1], "x", 1), 1);
+		block_begin(fx, &b[i], false);
+}
+
+static void blocks_end(struct fixture *fx, struct block b[2])
+{
+	for (int i = 0; i < 2; i++)
+		block_release(&b[i]);
 	iopool_drain(fx->pool);
-	for (int i = 0; i < 2; i++) {
-		close(b[i].fds[0]);
-		close(b[i].fds[1]);
-	}
+	for (int i = 0; i < 2; i++)
+		block_end(&b[i]);
 }
 
 /* Files that were not looked at since the start. */
@@ -75,7 +50,7 @@ TEST(test_deadline)
 	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin(&fx);
-	block_begin(&fx, b);
+	blocks_begin(&fx, b);
 	assert_int_equal(ask(&fx, 0, &w, false), DATACACHE_WAIT);
 	datacache_tick(fx.dc, 10 * SECOND, false);
 	assert_non_null(w.request);
@@ -92,7 +67,7 @@ TEST(test_deadline)
 	 */
 	add_some(&fx, 1, 1, 0, 5000, FIRM);
 	assert_int_equal(ask(&fx, 1, &other, false), DATACACHE_HIT);
-	block_end(&fx, b);
+	blocks_end(&fx, b);
 	datacache_tick(fx.dc, 12 * SECOND, false);
 	datacache_tick(fx.dc, 13 * SECOND, false);
 	assert_int_equal(stats_of(&fx).hangs_since_us, 0);
@@ -110,14 +85,14 @@ TEST(test_patient)
 	ENDS_BY(fixture_end) struct fixture fx;
 
 	begin(&fx);
-	block_begin(&fx, b);
+	blocks_begin(&fx, b);
 	assert_int_equal(ask(&fx, 0, &w, true), DATACACHE_WAIT);
 	for (unsigned s = 1; s < 30; s++)
 		datacache_tick(fx.dc, s * SECOND, true);
 	assert_non_null(w.request);
 	assert_true(stats_of(&fx).hangs_since_us > 0);
 	assert_int_equal(ask(&fx, 1, &other, true), DATACACHE_WAIT);
-	block_end(&fx, b);
+	blocks_end(&fx, b);
 	assert_true(w.woken && !w.late && other.woken);
 	assert_int_equal(ask(&fx, 0, &w, true), DATACACHE_HIT);
 }
@@ -135,12 +110,12 @@ TEST(test_again_and_again)
 		uint64_t over;
 
 		w = (struct datacache_waiter){0};
-		block_begin(&fx, b);
+		blocks_begin(&fx, b);
 		assert_int_equal(ask(&fx, i, &w, false), DATACACHE_WAIT);
 		for (unsigned s = 0; s < 3; s++)
 			datacache_tick(fx.dc, now += SECOND, false);
 		assert_true(w.late);
-		block_end(&fx, b);
+		blocks_end(&fx, b);
 		datacache_tick(fx.dc, over = now += SECOND, false);
 		while (stats_of(&fx).hangs_since_us > 0)
 			datacache_tick(fx.dc, now += SECOND, false);
