@@ -60,6 +60,7 @@ struct burst {
 	uint64_t last_us;
 	uint64_t first_bytes; /* received first, in no time that is known */
 	uint64_t bytes, us;   /* received after those */
+	unsigned gaps;        /* in these */
 	/* The part of these that went on with a record which had begun. */
 	uint64_t begun_bytes, begun_us;
 };

@@ -22,12 +22,16 @@
 /*
  * A burst ends at a long gap: half of the base round trip, or BURST_GAP_US
  * where no base is known. TCP sends ten segments before it has heard anything
- * (RFC 6928), so a gap within these is the link's doing, however long; later
- * ones may be the sender's, which waits for the other end: after a silence its
- * window is small again, and it sends less in a round trip than the link
+ * (RFC 6928), so a gap within as many bytes may be of any length on a slow
+ * link.
+ *
+ * Other gaps are the sender's, which waits for the other end: after a silence
+ * its window is small again, and it sends less in a round trip than the link
  * carries. Then a flight of segments that follow each other closely ends in a
  * gap that is BURST_UNEVEN times as long as theirs, longer than
  * BURST_GAP_MIN_US, and not over before a round trip since the flight began.
+ * That holds for the first flight, too, which has fewer bytes than ten full
+ * segments where replies end in it.
  */
 #define FIRST_FLIGHT_BYTES (10 * (SEGMENT_BYTES + SEGMENT_HEADER_BYTES))
 #define BURST_GAP_US       10000
@@ -228,6 +232,28 @@ static void burst_guess(struct linkest *le)
 }
 
 /*
+ * A reply may begin at the end of one flight and go on in the next. Then the
+ * first gap of the burst is the sender's, and the second one is the first that
+ * tells of the link. Whether that may be so: there is one gap yet, and it is
+ * too long for the rate.
+ */
+static bool burst_may_begin(const struct linkest *le)
+{
+	const struct burst *b = &le->burst;
+
+	return b->gaps == 1 && b->us > BURST_GAP_MIN_US && le->rate.measured &&
+	       b->us > BURST_UNEVEN * linkest_wire_us(le, b->bytes);
+}
+
+/* Whether it is so, as a second gap of `gap_us` before `wire` bytes shows. */
+static bool burst_began_late(
+    const struct burst *b, uint64_t wire, uint64_t gap_us)
+{
+	return b->gaps == 1 && b->us > BURST_GAP_MIN_US &&
+	       b->us * wire > BURST_UNEVEN * gap_us * b->bytes;
+}
+
+/*
  * Samples the rate of the burst so far. The time before its first bytes is
  * unknown; it counts as two turns of the loop where the whole burst came within
  * one.
@@ -237,7 +263,8 @@ static void burst_sample(struct linkest *le)
 	const struct burst *b = &le->burst;
 	uint64_t *least = &le->least_Bps[le->burst_at];
 
-	if (b->begun_us >= BURST_US && b->begun_bytes >= TELLING_BYTES) {
+	if (b->begun_us >= BURST_US && b->begun_bytes >= TELLING_BYTES &&
+	    !burst_may_begin(le)) {
 		le->burst_Bps[le->burst_at] =
 		    b->begun_bytes * SECOND_US / b->begun_us;
 		burst_guess(le);
@@ -255,12 +282,14 @@ static uint64_t burst_gap_us(
     const struct linkest *le, uint64_t wire, bool begun, uint64_t gap_us)
 {
 	const struct burst *b = &le->burst;
-	uint64_t longest = le->base_us ? le->base_us / 2 : BURST_GAP_US;
+	bool first = b->first_bytes + b->bytes < FIRST_FLIGHT_BYTES;
+	uint64_t longest = first && begun ? SECOND_US
+			   : le->base_us  ? le->base_us / 2
+					  : BURST_GAP_US;
 	uint64_t even_us;
 
-	if (b->first_bytes + b->bytes < FIRST_FLIGHT_BYTES)
-		return begun ? SECOND_US : longest;
-	if (b->bytes == 0 || b->us + gap_us < le->base_us / 4 * 3)
+	if (b->bytes == 0 || le->base_us == 0 ||
+	    b->us + gap_us < le->base_us / 4 * 3)
 		return longest;
 	even_us = b->us * wire / b->bytes;
 	return min_u64(
@@ -282,6 +311,9 @@ void linkest_arrived(
 		*b = (struct burst){.first_bytes = wire};
 		le->burst_at = (le->burst_at + 1) % BURSTS;
 	} else {
+		if (burst_began_late(b, wire, gap_us))
+			*b = (struct burst){.first_bytes = b->bytes};
+		b->gaps++;
 		b->bytes += wire;
 		b->us += gap_us;
 		b->begun_bytes += begun ? wire : 0;
