@@ -265,6 +265,10 @@ bool budget_may(
 		*wait_us = b->pause_us - now_us;
 		return false;
 	}
+	/* What a file or the kind of link says of the rate is believed until a
+	 * reply tells better. */
+	if (b->slow_start && linkest_rate_Bps(b->le) > 0)
+		b->window_bytes = budget_limit_bytes(b);
 	budget_fill(b, now_us);
 	if (linkest_suspects(b->le, now_us) &&
 	    (b->inflight_bytes > 0 || bytes > PROBE_BYTES)) {

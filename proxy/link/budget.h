@@ -17,8 +17,9 @@
  *            queue for a round trip; and what a timer that came up to 20 ms
  *            late has kept back.
  *
- * While the rate is not known, the window doubles every round trip from one
- * unit, until a queue shows or it reaches what the link has shown that it
+ * Where a file or the kind of link says the rate, the window begins with what
+ * such a link holds. While no rate is known, it doubles every round trip from
+ * one unit, until a queue shows or it reaches what the link has shown that it
  * carries, which is a unit at first. The window begins so once:
  * linkest_forget() does not begin it again. Two things go beyond the window:
  * one call may always be in flight, whatever its length, if there are tokens;

@@ -127,6 +127,25 @@ TEST(test_restart)
 	statedir_free(sd);
 }
 
+/* The kept figures are those of the link: the first round trip carries what
+ * goes into it at half of that rate. */
+TEST(test_same_link)
+{
+	struct linkest_kept kept = {2500000, 40000};
+
+	for (unsigned i = 0; i < 2; i++) {
+		linksim_init(&sim, 80, 0);
+		linksim_link(&sim, 20000000, 40000);
+		linkest_begin(sim.le, &kept);
+		sim.spec_max = i == 0 ? 4096 : 16384;
+		sim.spec_all = true;
+		sim.spec_p = 1;
+		sim.speculate = true;
+		linksim_run(&sim, 2 * sim.delay_us);
+		assert_in_range(sim.spec_bytes, 40000, 100000);
+	}
+}
+
 /* The kept figures are those of another link, and the first samples show it. */
 TEST(test_other_link)
 {
