@@ -115,9 +115,9 @@ uint64_t budget_limit_bytes(const struct budget *b)
 }
 
 /*
- * What the link holds bounds the window only for as long as the rate is taken
- * to be so: a sample that is too low for a moment must not cost what the window
- * then takes many round trips to grow again.
+ * The limit applies when the window is read, and leaves window_bytes as it is:
+ * a sample of the rate that is too low for a moment would cost the window what
+ * takes many round trips to grow again.
  */
 uint64_t budget_window_bytes(const struct budget *b)
 {
@@ -265,8 +265,8 @@ bool budget_may(
 		*wait_us = b->pause_us - now_us;
 		return false;
 	}
-	/* What a file or the kind of link says of the rate is believed until a
-	 * reply tells better. */
+	/* The rate may be from a file, or of the kind of link. It is believed
+	 * until a reply tells better. */
 	if (b->slow_start && linkest_rate_Bps(b->le) > 0)
 		b->window_bytes = budget_limit_bytes(b);
 	budget_fill(b, now_us);
