@@ -52,7 +52,7 @@ struct budget {
 	const struct linkest *le;
 	struct config_rate cap;
 
-	uint64_t window_bytes; /* as queues let it; see budget_window_bytes() */
+	uint64_t window_bytes;
 	uint64_t inflight_bytes;
 	uint64_t inflight_max_bytes;
 	unsigned calls;  /* in flight */
@@ -114,15 +114,14 @@ uint64_t budget_limit_bytes(const struct budget *b)
 	return min_u64(rate * base / SECOND_US, WINDOW_MAX) + budget_unit(b);
 }
 
-/*
- * The limit applies when the window is read, and leaves window_bytes as it is:
- * a sample of the rate that is too low for a moment would cost the window what
- * takes many round trips to grow again.
- */
-uint64_t budget_window_bytes(const struct budget *b)
+static void budget_clamp(struct budget *b)
 {
-	return clamp_u64(
-	    b->window_bytes, budget_unit(b), budget_limit_bytes(b));
+	/* The rate may be from a file, or of the kind of link. It is believed
+	 * until a reply tells better. */
+	if (b->slow_start && linkest_rate_Bps(b->le) > 0)
+		b->window_bytes = budget_limit_bytes(b);
+	b->window_bytes = min_u64(b->window_bytes, budget_limit_bytes(b));
+	b->window_bytes = max_u64(b->window_bytes, budget_unit(b));
 }
 
 /* Returns how many bytes of tokens come in a second; 0: no limit, since the
@@ -144,7 +143,7 @@ static uint64_t budget_fill_Bps(const struct budget *b)
  */
 static int64_t budget_bucket(const struct budget *b)
 {
-	uint64_t bytes = min_u64(budget_window_bytes(b), 2 * budget_unit(b));
+	uint64_t bytes = min_u64(b->window_bytes, 2 * budget_unit(b));
 
 	return (int64_t)bytes * SECOND_US +
 	       (int64_t)(budget_fill_Bps(b) * b->late_us);
@@ -249,7 +248,7 @@ static bool budget_has_room(const struct budget *b, uint64_t wire)
 	uint64_t link = linkest_inflight_bytes(b->le) - budget_arrived(b);
 
 	return b->inflight_bytes == 0 ||
-	       (budget_left(b) + part <= budget_window_bytes(b) &&
+	       (budget_left(b) + part <= b->window_bytes &&
 		   link + part <= budget_limit_bytes(b));
 }
 
@@ -265,10 +264,7 @@ bool budget_may(
 		*wait_us = b->pause_us - now_us;
 		return false;
 	}
-	/* The rate may be from a file, or of the kind of link. It is believed
-	 * until a reply tells better. */
-	if (b->slow_start && linkest_rate_Bps(b->le) > 0)
-		b->window_bytes = budget_limit_bytes(b);
+	budget_clamp(b);
 	budget_fill(b, now_us);
 	if (linkest_suspects(b->le, now_us) &&
 	    (b->inflight_bytes > 0 || bytes > PROBE_BYTES)) {
@@ -276,8 +272,8 @@ bool budget_may(
 		return false;
 	}
 	if (!budget_has_room(b, wire)) {
-		b->full |= budget_left(b) + budget_part(b, wire) >
-			   budget_window_bytes(b);
+		b->full |=
+		    budget_left(b) + budget_part(b, wire) > b->window_bytes;
 		b->waits_bytes = wire;
 		return false;
 	}
@@ -333,17 +329,15 @@ static void budget_adapt(struct budget *b, uint64_t wire)
 {
 	int64_t target = (int64_t)budget_target_us(b);
 	int64_t off = target - (int64_t)linkest_standing_us(b->le);
-	int64_t window = (int64_t)budget_window_bytes(b);
+	int64_t window = (int64_t)b->window_bytes;
 
 	if (off < -target)
 		off = -target;
 	if (off < 0)
 		window += (int64_t)wire * off / target / 2;
-	else if (b->full && b->window_bytes < budget_limit_bytes(b))
+	else if (b->full)
 		window +=
 		    (int64_t)(wire * budget_unit(b)) / window * off / target;
-	else
-		window = (int64_t)b->window_bytes;
 	b->full = b->full && b->inflight_bytes > 0;
 	b->window_bytes = window > 0 ? (uint64_t)window : 0;
 }
@@ -359,7 +353,7 @@ static void budget_probe(struct budget *b, uint64_t now_us)
 	uint64_t quiet_us = 2 * linkest_srtt_us(b->le);
 
 	if (linkest_standing_us(b->le) <= budget_target_us(b) ||
-	    budget_window_bytes(b) > budget_unit(b))
+	    b->window_bytes > budget_unit(b))
 		b->crowded_us = now_us;
 	if (now_us < b->pause_us ||
 	    (now_us < b->crowded_us + CROWDED_US &&
@@ -385,7 +379,7 @@ static void budget_slow_start(struct budget *b, uint64_t wire, uint64_t now_us)
 		b->slow_start = false;
 		b->window_bytes = budget_limit_bytes(b);
 	} else if (b->full) {
-		b->window_bytes = budget_window_bytes(b) + wire;
+		b->window_bytes += wire;
 	}
 }
 
@@ -402,6 +396,7 @@ void budget_received(
 		budget_slow_start(b, wire, now_us);
 	else
 		budget_adapt(b, wire);
+	budget_clamp(b);
 	budget_probe(b, now_us);
 }
 
@@ -419,7 +414,8 @@ void budget_demand(struct budget *b, uint64_t now_us)
 		return;
 	b->cut_us = now_us + linkest_srtt_us(b->le);
 	b->slow_start = false;
-	b->window_bytes = budget_window_bytes(b) / 2;
+	b->window_bytes /= 2;
+	budget_clamp(b);
 }
 
 void budget_pause(struct budget *b, uint64_t until_us)
@@ -430,6 +426,11 @@ void budget_pause(struct budget *b, uint64_t until_us)
 uint64_t budget_inflight_bytes(const struct budget *b)
 {
 	return budget_left(b);
+}
+
+uint64_t budget_window_bytes(const struct budget *b)
+{
+	return b->window_bytes;
 }
 
 uint64_t budget_inflight_max_bytes(const struct budget *b)
