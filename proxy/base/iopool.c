@@ -31,9 +31,9 @@ struct iopool {
 	pthread_cond_t given;
 	pthread_cond_t ran;
 	struct iopool_list todo;
-	struct iopool_list slow; /* jobs to run of which `slow` is set */
+	struct iopool_list slow; /* slow jobs that wait for a thread */
 	struct iopool_list finished;
-	unsigned slow_room; /* how many more of these may run now */
+	unsigned slow_room; /* how many more slow jobs may run now */
 	bool stop;
 	/* The rest is the loop's thread's alone. */
 	unsigned out; /* jobs given whose done() was not called yet */

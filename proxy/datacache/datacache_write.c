@@ -38,7 +38,7 @@ struct writer {
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
 	uint64_t begun_us;      /* see writers_late_since() */
-	uint64_t took_us;       /* of the last write to the page cache */
+	uint64_t took_us;       /* by the last write to the page cache */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */

@@ -116,11 +116,13 @@ uint64_t budget_limit_bytes(const struct budget *b)
 
 static void budget_clamp(struct budget *b)
 {
+	uint64_t limit = budget_limit_bytes(b);
+
 	/* The rate may be from a file, or of the kind of link. It is believed
 	 * until a reply tells better. */
 	if (b->slow_start && linkest_rate_Bps(b->le) > 0)
-		b->window_bytes = budget_limit_bytes(b);
-	b->window_bytes = min_u64(b->window_bytes, budget_limit_bytes(b));
+		b->window_bytes = limit;
+	b->window_bytes = min_u64(b->window_bytes, limit);
 	b->window_bytes = max_u64(b->window_bytes, budget_unit(b));
 }
 

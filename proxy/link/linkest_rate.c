@@ -245,7 +245,8 @@ static bool burst_may_begin(const struct linkest *le)
 	       b->us > BURST_UNEVEN * linkest_wire_us(le, b->bytes);
 }
 
-/* Whether it is so, as a second gap of `gap_us` before `wire` bytes shows. */
+/* Whether the first gap of the burst was the sender's: a second one, of
+ * `gap_us` before `wire` bytes, is far shorter for its bytes. */
 static bool burst_began_late(
     const struct burst *b, uint64_t wire, uint64_t gap_us)
 {

@@ -340,7 +340,7 @@ static inline void block_release(const struct block *b)
 	assert_int_equal(write(b->fds[1], "x", 1), 1);
 }
 
-/* After the pool was drained. */
+/* Closes its pipe. The job must be done: the test drains the pool before. */
 static inline void block_end(const struct block *b)
 {
 	close(b->fds[0]);

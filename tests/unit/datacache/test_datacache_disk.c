@@ -221,8 +221,8 @@ TEST(test_kill_cut)
 	}
 }
 
-static int refusal;  /* errno of a disk that refuses data; 0: it takes it */
-static bool unknown; /* the kernel has no sync_file_range() */
+static int refusal; /* errno with which the disk refuses data; 0: it takes it */
+static bool unknown; /* plays a kernel without sync_file_range() */
 static uint64_t asked_bytes;
 
 int __real_sync_file_range(int fd, off64_t at, off64_t len, unsigned flags);
