@@ -31,7 +31,9 @@ enum cached_verdict {
 	 * ACCESS of the object, which stands first in the arguments, will tell,
 	 * and spares a reply that is larger. */
 	CACHED_CONFIRM,
-	CACHED_REST, /* of a READ the first `have` bytes are there */
+	/* Of a READ the first `have` bytes are there, or of a READDIRPLUS the
+	 * entries before those that `rest` asks for. */
+	CACHED_REST,
 	CACHED_WAIT, /* the disk reads the data of a READ; `disk` hears of it */
 };
 
@@ -42,7 +44,7 @@ struct cached_call {
 	const struct nfs_proc *proc;
 	const union nfs_args *args;
 	bool confirmed; /* the server was asked for its object already */
-	/* The server was asked for the end of its data already. */
+	/* The server was asked for the end of its answer already. */
 	bool rest_asked;
 	struct datacache_waiter *disk; /* for a READ, as in datacache_find() */
 	/* For a READDIRPLUS: whether to leave out the handle and attributes of
@@ -51,12 +53,14 @@ struct cached_call {
 	const void *hides_ctx;
 };
 
-/* The answer; its members but `have` and `list` are good for HIT only. */
+/* The answer; its members but `have`, `rest` and `list` are good for HIT only.
+ */
 struct cached_answer {
 	union nfs_res res;
 	/* When the call was sent that confirmed what the answer rests on. */
 	uint64_t sent_us;
 	uint32_t have; /* for REST: how many of the first bytes are there */
+	READDIRPLUS3args rest; /* for REST: what is missing of a listing */
 	/* The data of a READ, by reference; the cache keeps it until the event
 	 * loop goes on. */
 	unsigned npieces;

@@ -17,6 +17,9 @@ enum {
 	/* At most one in so many entries may go out without attributes; with
 	 * more of them the server does better. */
 	STALE_SHARE = 10,
+	/* The end of a listing is asked for where the client left room for
+	 * half of the smallest page or more. */
+	REST_MIN = 2048,
 };
 
 /* A reply that is being made. */
@@ -125,18 +128,47 @@ static void page_finish(
 	}
 }
 
+/*
+ * Whether the client left room for more than has come of a listing, as where a
+ * short page was asked for ahead of it: then the server is asked for what still
+ * fits, as it would be on a direct mount. Else the client would go on in short
+ * pages, and Linux would ask for no more attributes. Who asks for the names
+ * alone, gets more of them from the server in the same time. `room` bytes are
+ * left.
+ */
+static bool lacks_rest(
+    const struct page *p, const struct listing *l, size_t room)
+{
+	return !listing_complete(l) && !p->call->rest_asked &&
+	       !p->call->who.offline && room >= REST_MIN &&
+	       (!p->plus || p->dir_room >= REST_MIN);
+}
+
+static void rest_args(const struct page *p, struct cached_answer *a,
+    const struct listing *l, size_t room)
+{
+	if (!p->plus)
+		return;
+	a->rest = (READDIRPLUS3args){.dir = p->call->args->readdirplus.dir,
+	    .cookie = listing_last_cookie(l),
+	    .dircount = (uint32_t)p->dir_room,
+	    .maxcount = (uint32_t)(room + LIST_HEAD_SIZE)};
+	memcpy(a->rest.cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+}
+
 /* Makes the reply of the entries behind `cookie`. MISS where the server does
  * better: too many attributes are stale, or not one entry fits. */
 static enum cached_verdict page_make(
     struct page *p, struct cached_answer *a, struct listing *l, uint64_t cookie)
 {
-	size_t pos;
+	size_t pos, room;
 	bool all, eof;
 
 	if (!listing_seek(l, cookie, &pos) ||
 	    p->room < LIST_HEAD_SIZE + NFS3_DIRLIST_END_SIZE)
 		return CACHED_MISS;
 	p->room -= LIST_HEAD_SIZE;
+	room = p->room;
 	if (p->room > listing_size_max(l, p->plus))
 		p->room = listing_size_max(l, p->plus);
 	p->buf = malloc(p->room);
@@ -149,6 +181,11 @@ static enum cached_verdict page_make(
 	    (!p->call->who.offline && p->stale * STALE_SHARE > p->entries)) {
 		free(p->buf);
 		return CACHED_MISS;
+	}
+	if (all && lacks_rest(p, l, room - p->used)) {
+		rest_args(p, a, l, room - p->used);
+		free(p->buf);
+		return p->plus ? CACHED_REST : CACHED_MISS;
 	}
 	if (!eof)
 		listing_remember(l, p->cookie, pos);

@@ -6,16 +6,16 @@
  *	a change of its client's is under way: wait for that (svc_order.c)
  *	HIT ─────────▶ reply
  *	CONFIRM ─────▶ ACCESS ──────────┐
- *	REST ────────▶ the end's READ ──┼─▶ learn ─▶ the caches decide again
+ *	REST ────────▶ the end's call ──┼─▶ learn ─▶ the caches decide again
  *	WAIT ────────▶ the disk ────────┘
  *	MISS ────────▶ the call itself ─▶ svc_reply.c
  *
  * Calls that are under way already are joined instead (svc_join.c), and long
  * READs go in pieces (svc_pieces.c).
  *
- * Here confirm() and read_rest() have ask() send a call of ours; its reply goes
- * to asked(), which learns it and asks the caches again. miss() has forward()
- * send the client's own call. Both send by start().
+ * Here confirm(), read_rest() and list_rest() have ask() send a call of ours;
+ * its reply goes to asked(), which learns it and asks the caches again. miss()
+ * has forward() send the client's own call. Both send by start().
  */
 #include <stdlib.h>
 
@@ -74,14 +74,12 @@ bool svc_is_patient(const struct svc_rqst *rqst)
 /* Gives the call to fetch; `ops` hear of its reply. Where memory runs out, the
  * client is told SYSTEM_ERR, and the request is over. */
 static void start(struct svc_rqst *rqst, const struct upstream_request *req,
-    const union nfs_args *args, enum svc_wait wait, const struct fetch_ops *ops)
+    const struct fetch_about *about, enum svc_wait wait,
+    const struct fetch_ops *ops)
 {
-	struct fetch_about about =
-	    fetch_about_call(req->proc, args, rqst->cred_id);
-
 	rqst->waiter.ops = ops;
 	svc_rqst_wait(rqst, wait);
-	if (fetch_start(rqst->svc->p.fetch, req, &about, &rqst->waiter) == 0)
+	if (fetch_start(rqst->svc->p.fetch, req, about, &rqst->waiter) == 0)
 		return;
 	svc_rqst_wait(rqst, SVC_WAIT_NONE);
 	svc_reply_accepted(rqst, SYSTEM_ERR);
@@ -99,6 +97,8 @@ static void forward(
 	    .cred = &rqst->call.cred,
 	    .args = args,
 	    .hold = hold};
+	struct fetch_about about =
+	    fetch_about_call(rqst->proc, &rqst->args, rqst->cred_id);
 
 	if (rqst->svc->offline && !svc_is_patient(rqst)) {
 		svc_reply_status(rqst, NFS3ERR_IO);
@@ -115,7 +115,7 @@ static void forward(
 		return;
 	rqst->tried |= SVC_TRIED_SERVER;
 	if (req.behind || !svc_pieces_forward(rqst))
-		start(rqst, &req, &rqst->args, SVC_WAIT_REPLY, &svc_reply_ops);
+		start(rqst, &req, &about, SVC_WAIT_REPLY, &svc_reply_ops);
 }
 
 void svc_forward(struct svc_rqst *rqst)
@@ -152,9 +152,16 @@ static void ask(struct svc_rqst *rqst, uint32_t proc,
 	struct upstream_request req = {
 	    .proc = nfs_proc_find(NFS_PROGRAM, NFS_V3, proc),
 	    .cred = &rqst->call.cred};
+	struct fetch_about about =
+	    fetch_about_call(req.proc, args, rqst->cred_id);
 
+	/* Nobody else asks for what follows, at whatever cookie, as long. */
+	if (proc == NFSPROC3_READDIRPLUS) {
+		about.from = 0;
+		about.to = UINT64_MAX;
+	}
 	req.args = encode(rqst, req.proc, args);
-	start(rqst, &req, args, SVC_WAIT_ASKED, ops);
+	start(rqst, &req, &about, SVC_WAIT_ASKED, ops);
 }
 
 /* Learns the reply to such a call and tries the request's row again. An error
@@ -279,6 +286,32 @@ static void read_rest(struct svc_rqst *rqst, uint32_t have)
 		ask(rqst, NFSPROC3_READ, &args, &rest_ops);
 }
 
+static void list_on_reply(
+    struct fetch_waiter *w, const struct upstream_result *up)
+{
+	union nfs_args args = {.readdirplus = {
+				   .cookie = svc_waiter_rqst(w)->rest_cookie,
+			       }};
+
+	args.readdirplus.dir = svc_waiter_rqst(w)->args.readdirplus.dir;
+	asked(w, NFSPROC3_READDIRPLUS, &args, up);
+}
+
+/* Asks for the end of a listing, of which some pages came ahead of its client.
+ * Where another one comes just now, that may do; but the client does not wait
+ * for one short page after the other. */
+static void list_rest(struct svc_rqst *rqst, const READDIRPLUS3args *rest)
+{
+	static const struct fetch_ops ops = {.on_reply = list_on_reply};
+	union nfs_args args = {.readdirplus = *rest};
+
+	if (rqst->joins == 0 && svc_join(rqst))
+		return;
+	rqst->rest_cookie = rest->cookie;
+	rqst->tried |= SVC_TRIED_REST | SVC_TRIED_SERVER;
+	ask(rqst, NFSPROC3_READDIRPLUS, &args, &ops);
+}
+
 /* The disk has answered, or hangs (`late`): the caches decide again. */
 static void disk_on_ready(struct datacache_waiter *w)
 {
@@ -388,7 +421,10 @@ void svc_answer(struct svc_rqst *rqst)
 		break;
 	case CACHED_REST:
 		count_miss(rqst);
-		read_rest(rqst, a.have);
+		if (rqst->proc->proc == NFSPROC3_READ)
+			read_rest(rqst, a.have);
+		else
+			list_rest(rqst, &a.rest);
 		break;
 	case CACHED_WAIT:
 		svc_rqst_wait(rqst, SVC_WAIT_DISK);

@@ -13,7 +13,8 @@
  *	                  LOOKUP, or ACCESS of the file that the name is
  *	                  thought to be
  *	READ              READ with the first byte that is missing
- *	READDIR(PLUS)     READDIRPLUS of the directory
+ *	READDIR(PLUS)     READDIRPLUS of the directory; READDIR for one only, as
+ *	                  its own reply has more names
  *
  * Where only the beginning of a READ is under way, the rest is asked for beside
  * it: on a direct mount the client would have asked for all of it at once.
@@ -134,6 +135,8 @@ static bool watch_any(struct svc_rqst *rqst, struct node *node)
 	case NFSPROC3_LOOKUP:
 		return watch_lookup(rqst, node, key);
 	case NFSPROC3_READDIR:
+		return rqst->joins == 0 &&
+		       watch(rqst, key, NFSPROC3_READDIRPLUS, false);
 	case NFSPROC3_READDIRPLUS:
 		return watch(rqst, key, NFSPROC3_READDIRPLUS, false);
 	default:

@@ -117,7 +117,7 @@ enum svc_wait {
 enum svc_tried {
 	SVC_TRIED_SERVER = 1,  /* the server was asked for what it wants */
 	SVC_TRIED_CONFIRM = 2, /* attributes and rights were asked for */
-	SVC_TRIED_REST = 4,    /* the end of its data was asked for */
+	SVC_TRIED_REST = 4,    /* the end of its answer was asked for */
 	SVC_TRIED_PIECES = 8,  /* a READ in pieces did not fit */
 	SVC_TRIED_WAIT = 16,   /* it was not answered at once */
 	SVC_TRIED_FARM = 32,   /* other machines' farm was asked */
@@ -176,6 +176,9 @@ struct svc_rqst {
 	struct machine machine;       /* svc_machine() */
 	/* How many of the first bytes of a READ the cache has. */
 	uint32_t have;
+	/* Of a READDIRPLUS, behind which entry the server is asked for the end.
+	 */
+	uint64_t rest_cookie;
 	/* The status with which it was answered. */
 	nfsstat3 status;
 	/* How many calls of others it has waited for. */

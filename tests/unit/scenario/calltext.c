@@ -246,6 +246,9 @@ static void parse_readdirplus(struct parser *p, union nfs_args *args)
 	args->readdirplus.dir = handle_at(p, 0);
 	args->readdirplus.dircount = COUNT;
 	args->readdirplus.maxcount = 2 * COUNT;
+	if (p->n > 1)
+		args->readdirplus.maxcount =
+		    (uint32_t)strtoul(word(p, 1), NULL, 10);
 }
 
 static void parse_mnt(struct parser *p, union nfs_args *args)
@@ -366,6 +369,14 @@ static void add_setattr(struct text *t, const SETATTR3args *a)
 		add(t, " guarded");
 }
 
+static void add_page(struct text *t, const READDIRPLUS3args *a)
+{
+	if (a->cookie > 0)
+		add(t, " behind %ju", (uintmax_t)a->cookie);
+	else if (a->maxcount != 2 * COUNT)
+		add(t, " %u", a->maxcount);
+}
+
 static void add_more(
     struct text *t, struct memfs *fs, uint32_t proc, const union nfs_args *a)
 {
@@ -373,6 +384,8 @@ static void add_more(
 		add_setattr(t, &a->setattr);
 	else if (proc == NFSPROC3_READ)
 		add(t, " %ju %u", (uintmax_t)a->read.offset, a->read.count);
+	else if (proc == NFSPROC3_READDIRPLUS)
+		add_page(t, &a->readdirplus);
 	else if (proc == NFSPROC3_WRITE)
 		add(t, " %ju %.*s%s", (uintmax_t)a->write.offset,
 		    (int)(a->write.count < 99 ? a->write.count : 99),

@@ -478,8 +478,8 @@ static nfsstat3 do_readdir(struct call *c, union nfs_res *res)
 	READDIR3resok *r = &res->readdir.READDIR3res_u.resok;
 
 	r->dir_attributes = memfs_attr(c->fs, c->object);
-	return memfs_list(
-		   c->fs, c->object, false, c->args->readdir.cookie, &r->reply)
+	return memfs_list(c->fs, c->object, false, c->args->readdir.cookie,
+		   c->args->readdir.count, &r->reply)
 		   ? NFS3_OK
 		   : NFS3ERR_SERVERFAULT;
 }
@@ -490,7 +490,7 @@ static nfsstat3 do_readdirplus(struct call *c, union nfs_res *res)
 
 	r->dir_attributes = memfs_attr(c->fs, c->object);
 	return memfs_list(c->fs, c->object, true, c->args->readdirplus.cookie,
-		   &r->reply)
+		   c->args->readdirplus.maxcount, &r->reply)
 		   ? NFS3_OK
 		   : NFS3ERR_SERVERFAULT;
 }

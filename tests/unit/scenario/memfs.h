@@ -74,7 +74,8 @@ struct memfs_room {
 	uint64_t bytes, files;
 };
 struct memfs_room memfs_room(const struct memfs *fs);
+/* The entries behind a cookie, as many as fit into a reply of `room` bytes. */
 bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
-    uint64_t cookie, struct xdr_view *list);
+    uint64_t cookie, uint32_t room, struct xdr_view *list);
 
 #endif

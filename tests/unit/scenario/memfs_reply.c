@@ -61,14 +61,16 @@ struct memfs_room memfs_room(const struct memfs *fs)
 }
 
 bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
-    uint64_t cookie, struct xdr_view *list)
+    uint64_t cookie, uint32_t room, struct xdr_view *list)
 {
+	enum { HEAD = 4 + 84 + 8 }; /* post_op_attr, cookieverf */
+
 	struct nfs3_dirent e = {.cookie = cookie};
-	bool ok = true;
+	bool ok = true, fits = true;
 	XDR xdrs;
 
 	xdrmem_create(&xdrs, fs->list, sizeof(fs->list), XDR_ENCODE);
-	for (uint64_t i = cookie; ok && i < dir->nnames; i++) {
+	for (uint64_t i = cookie; ok && fits && i < dir->nnames; i++) {
 		const struct memfs_object *o = dir->names[i].object;
 
 		e.fileid = o->fileid;
@@ -81,9 +83,12 @@ bool memfs_list(struct memfs *fs, const struct memfs_object *dir, bool plus,
 			    time_of(o->former_ns);
 		e.handle.handle_follows = TRUE;
 		e.handle.post_op_fh3_u.handle = memfs_fh(o);
-		ok = nfs3_dirent_encode(&xdrs, plus, &e);
+		fits = HEAD + xdr_getpos(&xdrs) + nfs3_dirent_size(plus, &e) +
+			   NFS3_DIRLIST_END_SIZE <=
+		       room;
+		ok = !fits || nfs3_dirent_encode(&xdrs, plus, &e);
 	}
-	ok = ok && nfs3_dirlist_end(&xdrs, true);
+	ok = ok && nfs3_dirlist_end(&xdrs, fits);
 	list->data = fs->list;
 	list->len = xdr_getpos(&xdrs);
 	return ok;

@@ -149,10 +149,10 @@ static void say_read(
 	rbuf_unref(b);
 }
 
-/* A complete listing of "dir": these names; READDIRPLUS with attributes of the
- * first `nattr`. */
-static void say_list(struct world *w, const char *const names[], unsigned n,
-    bool plus, unsigned nattr)
+/* A listing of "dir" up to its end, or a part of it: these names; READDIRPLUS
+ * with attributes of the first `nattr`. */
+static void say_page(struct world *w, const char *const names[], unsigned n,
+    bool plus, unsigned nattr, bool eof)
 {
 	union nfs_args args = {.readdirplus = {.dir = fh_of("dir")}};
 	union nfs_res res = {.status = NFS3_OK};
@@ -173,7 +173,7 @@ static void say_list(struct world *w, const char *const names[], unsigned n,
 		}
 		assert_true(nfs3_dirent_encode(&xdrs, plus, &d));
 	}
-	assert_true(nfs3_dirlist_end(&xdrs, true));
+	assert_true(nfs3_dirlist_end(&xdrs, eof));
 	if (plus) {
 		rp->dir_attributes = post(NF3DIR, 1, 10);
 		rp->cookieverf[0] = 'v';
@@ -187,6 +187,12 @@ static void say_list(struct world *w, const char *const names[], unsigned n,
 	}
 	say(w, plus ? NFSPROC3_READDIRPLUS : NFSPROC3_READDIR, &args, &res,
 	    round_trip(w));
+}
+
+static void say_list(struct world *w, const char *const names[], unsigned n,
+    bool plus, unsigned nattr)
+{
+	say_page(w, names, n, plus, nattr, true);
 }
 
 /* As if the daemon's user were another one from now on. */
@@ -409,6 +415,35 @@ TEST(test_listing_goes_on, struct world *w)
 	assert_int_equal(ask_readdir(&q, 3, 'v', 4096), CACHED_HIT);
 	be_somebody_else(w);
 	assert_int_equal(ask_readdir(&q, 2, 'v', 4096), CACHED_MISS);
+}
+
+/* Of a listing that has come in part, the server is asked for as much more as
+ * the client left room for. */
+TEST(test_listing_begun, struct world *w)
+{
+	static const char *const names[] = {"a", "b", "c", "d"};
+	enum { HEAD = 96, LISTED = 4 * 200 };
+	struct asking q = {.w = w};
+
+	say_dir_access(w, ACCESS_ALL);
+	w->now_us += 1 * S;
+	say_page(w, names, 4, true, 4, false);
+	assert_int_equal(ask_readdirplus(&q, 8192), CACHED_REST);
+	assert_int_equal(q.a.rest.cookie, 4);
+	assert_int_equal(q.a.rest.cookieverf[0], 'v');
+	assert_in_range(q.a.rest.maxcount, 8192 - LISTED + HEAD, 8192);
+	assert_in_range(q.a.rest.dircount, 8192 - LISTED, 8191);
+	/* Little is left; or the server has no more, or cannot be asked. */
+	assert_int_equal(ask_readdirplus(&q, 2048), CACHED_HIT);
+	q.rest_asked = true;
+	assert_int_equal(ask_readdirplus(&q, 8192), CACHED_HIT);
+	q.rest_asked = false;
+	/* The names alone come faster from the server. */
+	assert_int_equal(ask_readdir(&q, 2, 'v', 8192), CACHED_MISS);
+	assert_int_equal(ask_readdir(&q, 2, 'v', 1024), CACHED_HIT);
+	q.offline = true;
+	assert_int_equal(ask_readdirplus(&q, 8192), CACHED_HIT);
+	assert_int_equal(ask_readdir(&q, 2, 'v', 8192), CACHED_HIT);
 }
 
 /* Of entries without attributes there may be few. */
