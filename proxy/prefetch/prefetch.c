@@ -35,6 +35,7 @@
 #include "prefetch/notes/notes.h"
 #include "prefetch/prefetch_private.h"
 #include "prefetch/queue/queue.h"
+#include "prefetch/sources/dirs.h"
 #include "prefetch/sources/sources.h"
 #include "prefetch/steps/steps.h"
 
@@ -256,7 +257,7 @@ static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
 		predictor_mounted(pf->g.predictor, call->actor, mounted);
 	if (node && is_listing(call))
 		sources_read_listing(pf->sources, p->cred, node,
-		    plus ? h->args.readdirplus.maxcount : 0);
+		    plus ? h->args.readdirplus.maxcount : DIRS_NAMES);
 	if (p->obs.object)
 		passed(pf, h, p);
 }

@@ -11,6 +11,9 @@
 
 struct dirs;
 
+/* For dirs_read(): by READDIR, the names alone. */
+#define DIRS_NAMES UINT32_MAX
+
 /* NULL without memory; of free(). */
 struct dirs *dirs_new(void);
 /* A call about a directory, or a name in it, went to the server. Returns how
@@ -25,12 +28,11 @@ unsigned dirs_wanted(struct dirs *ds, uint64_t dir, uint64_t now_us);
 bool dirs_list_anew(struct dirs *ds, uint64_t dir, uint64_t now_us);
 /* Whether what came ahead of it is confirmed again: once in a while. */
 bool dirs_renew(struct dirs *ds, uint64_t dir, uint64_t now_us);
-/* A client reads the listing by READDIRPLUS, `page_bytes` at once; 0: by
- * READDIR. */
+/* A client reads the listing by READDIRPLUS, `page_bytes` at once, or by
+ * READDIR: DIRS_NAMES; 0: it reads on no more. */
 void dirs_read(
     struct dirs *ds, uint64_t dir, uint32_t page_bytes, uint64_t now_us);
-/* How many bytes a client asked for at once just before, by READDIRPLUS; 0: no
- * client did. */
+/* How a client read the listing just before; 0: no client did. */
 uint32_t dirs_read_page(const struct dirs *ds, uint64_t dir, uint64_t now_us);
 
 #endif

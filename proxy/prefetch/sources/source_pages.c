@@ -28,8 +28,7 @@ bool sources_listing_comes(struct sources *all, uint64_t dir)
 	return page > 0 && page > worth_page_bytes(all->g);
 }
 
-/* Only what came with attributes goes on: a client that asks for the names
- * alone further on will look them up, or open what they lead to. */
+/* Only what came with attributes goes on. */
 void source_pages_read(
     struct sources *all, struct credential *cred, struct node *dir)
 {

@@ -64,8 +64,7 @@ void sources_passed(struct sources *all, struct passed *p);
 /* The server is about to be asked for it or, not `missed`, to confirm its
  * object: what follows may be asked beside it. */
 void sources_begins(struct sources *all, struct passed *p);
-/* A client has read some of a listing, by READDIRPLUS `page_bytes` at once; 0:
- * by READDIR. */
+/* A client has read some of a listing, as dirs_read() has it. */
 void sources_read_listing(struct sources *all, struct credential *cred,
     struct node *dir, uint32_t page_bytes);
 /* A listing of the directory came for the credential, or more of its entries.
@@ -92,8 +91,9 @@ bool sources_rest(const struct sources *all, struct want *w,
 /* The next page of a listing of which some have come is wanted. */
 void sources_list_on(struct sources *all, struct credential *cred, uint64_t dir,
     float calls_spared);
-/* Whether a client reads the listing just now, by larger pages than would come
- * ahead: those in between would cost it a round trip each. */
+/* Whether a client reads the listing just now, the names alone, or by larger
+ * pages than would come ahead: those in between would cost it a round trip
+ * each. */
 bool sources_listing_comes(struct sources *all, uint64_t dir);
 /* Whether the credential is in a session, and how much of its share of bytes
  * (`session_size`) that has had. */

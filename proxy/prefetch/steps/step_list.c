@@ -13,6 +13,7 @@
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/ground/worth.h"
+#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
@@ -212,7 +213,7 @@ bool turn_list(struct turn *t)
 	}
 	t->pages = l;
 	t->page = at->page;
-	if (l)
+	if (l || sources_listing_comes(t->s->sources, node_key(dir)))
 		return true;
 	page = worth_page_bytes(t->g);
 	l = list_begun(t, dir);

@@ -473,8 +473,29 @@ TEST(test_read_on, struct world *w)
 	rooms_close(&pf, &cred, 1);
 }
 
-/* A client asks for more at once than would come ahead: it reads on by itself,
- * unless it asks for names alone. */
+/* A client misses a name of the directory; whether what follows of the listing
+ * is wanted for it. */
+static bool client_misses(
+    struct rooms *pf, struct credential *cred, struct world *w, uint64_t dir)
+{
+	struct passed p = {.cred = cred,
+	    .missed = true,
+	    .now_us = w->now_us,
+	    .obs = {.kind = PREDICTOR_LOOKUP, .object = 99, .parent = dir}};
+	struct want *want;
+	bool found = false;
+
+	sources_passed(pf->sources, &p);
+	while ((want = queue_next(pf->queue)) != NULL) {
+		found = found || (want->wish.object == dir &&
+				     want->wish.calls_spared == 0);
+		want_drop(want);
+	}
+	return found;
+}
+
+/* A client reads names alone, or asks for more at once than would come ahead:
+ * it reads on by itself, until it gives up or looks up a name. */
 TEST(test_left_to_the_client, struct world *w)
 {
 	struct rooms pf = {.g.caches = w->caches};
@@ -484,15 +505,17 @@ TEST(test_left_to_the_client, struct world *w)
 
 	rooms_open(&pf, &cred, 1);
 	pf.g.budget = budget_new(pf.g.link, &cap);
+	assert_true(sources_add(pf.sources, &source_miss));
 	cred->id = w->cred;
 	say_some(w, 0, 5, SMALL);
 	dir = node_key(node_of(w, "dir"));
 	dirs_read(pf.sources->dirs, dir, 1 << 20, w->now_us);
 	assert_false(client_reads(&pf, cred, w));
-	/* By READDIR. */
-	dirs_read(pf.sources->dirs, dir, 0, w->now_us);
-	assert_true(client_reads(&pf, cred, w));
 	dirs_read(pf.sources->dirs, dir, 512, w->now_us);
+	assert_true(client_reads(&pf, cred, w));
+	dirs_read(pf.sources->dirs, dir, DIRS_NAMES, w->now_us);
+	assert_false(client_reads(&pf, cred, w));
+	assert_true(client_misses(&pf, cred, w, dir));
 	assert_true(client_reads(&pf, cred, w));
 	/* It has given up. */
 	dirs_read(pf.sources->dirs, dir, 1 << 20, w->now_us);
