@@ -4,7 +4,7 @@
 # The part of bench/harm/run that runs in the lab's guest.
 # It prints, for harm.py:
 #
-#   run CASE ARM train|timed NUMBER MICROSECONDS
+#   run CASE ARM train|first|timed NUMBER MICROSECONDS
 #   ls ARM idle|load NUMBER CALLS MICROSECONDS...     a listing each
 #   count CASE ARM before|after nfsd CALLS... | link BYTES | stats JSON
 #   done
@@ -98,24 +98,24 @@ one_run() {
 	lab_now; t0=$LAB_NOW
 	"$@" >/run/lab/harm.out || give_up "failed: $*"
 	lab_now; t1=$LAB_NOW
-	[ "$kind" = train ] || judged
+	[ "$kind" != timed ] || judged
 	cd /
 	echo "run $case $arm $kind $number $((t1 - t0))"
 	count "$case" "$arm" after
 	progress "$case $kind $number, $arm: $(((t1 - t0) / 1000)) ms"
 }
 
-# in_turns CASE PREPARE COMMAND...: `N` in COMMAND is the pair's number
+# in_turns CASE KIND PREPARE COMMAND...: `N` in COMMAND is the pair's number
 in_turns() {
-	local case=$1 prepare=$2 n arms arm
-	shift 2
+	local case=$1 kind=$2 prepare=$3 n arms arm
+	shift 3
 	for ((n = 1; n <= HARM_PAIRS; n++)); do
 		arms='on off'
 		((n % 2)) || arms='off on'
 		for arm in $arms; do
 			"$prepare" "$arm"
 			arm_mount "$arm"
-			one_run "$case" "$arm" timed "$n" "${@/#N/$n}"
+			one_run "$case" "$arm" "$kind" "$n" "${@/N/$n}"
 		done
 	done
 }
@@ -126,15 +126,11 @@ begin_case() {
 }
 
 case_random() {
-	local arm
 	tool make-random "$LAB_EXPORT/random" "$HARM_FILES"
-	begin_case
-	for arm in on off; do
-		arm_mount "$arm"
-		one_run random "$arm" train 0 \
-			tool random random "$HARM_FILES" "$HARM_READS" 0
-	done
-	in_turns random : tool random random "$HARM_FILES" "$HARM_READS" N
+	in_turns random first arm_new \
+		tool random random "$HARM_FILES" "$HARM_READS" N
+	in_turns random timed : \
+		tool random random "$HARM_FILES" "$HARM_READS" 1N
 }
 
 flush() {
@@ -144,14 +140,16 @@ flush() {
 }
 
 case_find() {
-	local arm
 	tool make-find "$LAB_EXPORT/find" "$HARM_FIND"
-	begin_case
-	for arm in on off; do
-		arm_mount "$arm"
-		one_run find "$arm" train 0 find find -name '*.none'
-	done
-	in_turns find flush find find -name '*.none'
+	in_turns find first arm_new find find -name '*.none'
+	in_turns find timed flush find find -name '*.none'
+}
+
+# Of the names alone: no attributes are of use.
+case_names() {
+	tool make-names "$LAB_EXPORT/names" "$HARM_NAMES"
+	in_turns names first arm_new env ls -f names
+	in_turns names timed flush env ls -f names
 }
 
 # The reader is timed, the other job goes on beside it.
@@ -175,7 +173,7 @@ case_reader() {
 			[ "$arm" = on ] || break
 		done
 	done
-	in_turns reader arm_data_gone reader_beside N
+	in_turns reader timed arm_data_gone reader_beside N
 }
 
 # ls_run ARM idle|load NUMBER FROM
