@@ -37,6 +37,7 @@
 #include "prefetch/queue/queue.h"
 #include "prefetch/sources/dirs.h"
 #include "prefetch/sources/sources.h"
+#include "prefetch/steps/answers.h"
 #include "prefetch/steps/steps.h"
 
 static void wake(struct prefetch *pf, uint64_t now_us)
@@ -154,8 +155,8 @@ void prefetch_observe(struct prefetch *pf, const struct observe_call *call)
 {
 	struct heard *h;
 
-	if (call->proc->prog != NFS_PROGRAM || !call->cred_id ||
-	    call->proc->proc == NFSPROC3_NULL)
+	if ((call->proc->prog != NFS_PROGRAM && !answers_has(call->proc)) ||
+	    !call->cred_id || call->proc->proc == NFSPROC3_NULL)
 		return;
 	*(call->missed ? &pf->demand_bytes : &pf->cached_bytes) += call->bytes;
 	h = heard_new(pf, call);
@@ -239,6 +240,11 @@ static void passed(struct prefetch *pf, const struct heard *h, struct passed *p)
 	sources_passed(pf->sources, p);
 }
 
+static uint32_t mask_of(const struct observe_call *call)
+{
+	return call->proc->prog == NFSACL_PROGRAM ? call->args->getacl.mask : 0;
+}
+
 /* Tells everybody what the call says; its credential stays for as long. */
 static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
     struct passed *p)
@@ -251,6 +257,12 @@ static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
 		credential_set_actor(p->cred, p->obs.actor);
 	if (h->begins) {
 		sources_begins(pf->sources, p);
+		return;
+	}
+	if (answers_has(call->proc)) {
+		if (node && call->status == NFS3_OK)
+			answers_told(pf->answers, p->cred, node, mask_of(call),
+			    p->now_us);
 		return;
 	}
 	if (mounted)
@@ -278,6 +290,7 @@ static void take(struct prefetch *pf, struct heard *h, uint64_t now_us)
 	    caches_policy(c, node)->prefetch == CONFIG_PREFETCH_OFF)
 		return;
 	if (!observe_call(c, node, call, &p.obs, &p.node) &&
+	    !answers_has(call->proc) &&
 	    (h->begins || (!is_listing(call) && !observe_mount(c, node, call))))
 		return;
 	p.cred =
@@ -377,8 +390,9 @@ static bool make_rooms(struct prefetch *pf, const struct prefetch_params *p)
 	if (!pf->sources)
 		return false;
 	pf->steps = steps_new(&tp);
+	pf->answers = answers_new(&tp);
 	pf->ev = evtimer_new(pf->g.base, on_turn, pf);
-	return pf->steps && pf->ev;
+	return pf->steps && pf->answers && pf->ev;
 }
 
 struct prefetch *prefetch_new(const struct prefetch_params *p)
@@ -410,6 +424,7 @@ void prefetch_free(struct prefetch *pf)
 	prefetch_save_close(pf);
 	queue_free(pf->queue);
 	steps_free(pf->steps);
+	answers_free(pf->answers);
 	sources_free(pf->sources);
 	calls_free(pf->calls);
 	free(pf->notes);

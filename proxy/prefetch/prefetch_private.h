@@ -61,6 +61,7 @@ struct prefetch {
 	struct queue *queue;
 	struct sources *sources;
 	struct steps *steps;
+	struct answers *answers;
 	struct event *ev;                /* the pump */
 	bool active;                     /* `ev` is about to run */
 	struct heard calls_heard[HEARD]; /* since the last turn */

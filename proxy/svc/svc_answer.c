@@ -50,11 +50,9 @@ static void note_object(struct svc_rqst *rqst, struct upstream_sent *former)
  * before it makes something there, which fails where the GETACL does. */
 static bool precedes_create(const struct svc_rqst *rqst)
 {
-	enum { ACCESS_ACL = 0x1 }; /* of the mask (nfsacl3.x) */
-
 	return rqst->proc->prog == NFSACL_PROGRAM &&
 	       rqst->proc->proc == NFSACLPROC3_GETACL &&
-	       !(rqst->args.getacl.mask & ACCESS_ACL);
+	       !(rqst->args.getacl.mask & NFSACL_ACCESS);
 }
 
 /*

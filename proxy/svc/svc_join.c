@@ -9,6 +9,7 @@
  * A request waits for these calls:
  *
  *	GETATTR, ACCESS   ACCESS of the object
+ *	GETACL, READLINK  the same
  *	LOOKUP            ACCESS or READDIRPLUS of the directory, the same
  *	                  LOOKUP, or ACCESS of the file that the name is
  *	                  thought to be
@@ -71,8 +72,8 @@ static bool watch(
 	return fetch_watch(rqst->svc->p.fetch, &a, &rqst->watch);
 }
 
-/* Waits for the same LOOKUP, if it was sent ahead. */
-static bool watch_name(struct svc_rqst *rqst)
+/* Waits for the same call, if it was sent ahead. */
+static bool watch_same(struct svc_rqst *rqst)
 {
 	struct fetch_about a =
 	    fetch_about_call(rqst->proc, &rqst->args, rqst->cred_id);
@@ -108,7 +109,7 @@ static bool watch_lookup(struct svc_rqst *rqst, struct node *dir, uint64_t key)
 		return false;
 	if (watch(rqst, key, NFSPROC3_ACCESS, false))
 		return true;
-	if (!to.known && watch_name(rqst))
+	if (!to.known && watch_same(rqst))
 		return true;
 	if (to.absent)
 		return stale(rqst, dir) &&
@@ -128,12 +129,16 @@ static bool watch_any(struct svc_rqst *rqst, struct node *node)
 {
 	uint64_t key = fh_key(&rqst->args.object);
 
+	if (rqst->proc->prog != NFS_PROGRAM)
+		return watch_same(rqst);
 	switch (rqst->proc->proc) {
 	case NFSPROC3_GETATTR:
 	case NFSPROC3_ACCESS:
 		return watch(rqst, key, NFSPROC3_ACCESS, false);
 	case NFSPROC3_LOOKUP:
 		return watch_lookup(rqst, node, key);
+	case NFSPROC3_READLINK:
+		return watch_same(rqst);
 	case NFSPROC3_READDIR:
 		return rqst->joins == 0 &&
 		       watch(rqst, key, NFSPROC3_READDIRPLUS, false);
@@ -347,6 +352,8 @@ static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 			    .known &&
 		       farm_ask_listing(farm, node, rqst->cred_id, true,
 			   false) == FARM_ASKED;
+	case NFSPROC3_READLINK:
+		return watch_same(rqst);
 	case NFSPROC3_READDIR:
 		return rqst->args.readdir.cookie == 0 &&
 		       farm_ask_listing(farm, node, rqst->cred_id, false,
@@ -379,7 +386,7 @@ bool svc_join(struct svc_rqst *rqst)
 {
 	struct node *node;
 
-	if (rqst->proc->prog != NFS_PROGRAM ||
+	if (rqst->proc->prog == MOUNT_PROGRAM ||
 	    (rqst->proc->flags & NFS_PROC_DRC) ||
 	    rqst->proc->proc == NFSPROC3_NULL)
 		return false;

@@ -12,8 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <xxhash.h>
-
 #include "base/metrics.h"
 #include "hashing/hash_key.h"
 #include "link/linkest.h"
@@ -22,10 +20,6 @@
 enum {
 	JOIN_HASH_SIZE = 1024, /* powers of two */
 	ABOUT_HASH_SIZE = 1024,
-	/* Reply lengths that linkest is told to expect: of a reply without
-	 * payload, and of a listing whose length nobody has said. */
-	REPLY_BYTES = 160,
-	LISTING_BYTES = 4096,
 	/* The calls and claims of one place of the table that are looked at for
 	 * a watch. What stands behind them is not found, and asked for again: a
 	 * client can put any number of calls there. */
@@ -305,7 +299,7 @@ static size_t about_place(const struct fetch_about *a)
 static void flight_set_about(
     struct fetch_flight *fl, const struct fetch_about *about)
 {
-	fl->about.reply_bytes = REPLY_BYTES;
+	fl->about.reply_bytes = FETCH_REPLY_BYTES;
 	if (about)
 		fl->about = *about;
 	if (fl->about.object)
@@ -387,44 +381,6 @@ bool fetch_cancel(struct fetch *f, struct fetch_waiter *w)
 	if (alone)
 		flight_free(fl);
 	return true;
-}
-
-/* The bytes to expect of a listing: clients leave room for much more than most
- * directories have. */
-static uint32_t list_bytes(uint32_t room)
-{
-	return room < LISTING_BYTES ? room : LISTING_BYTES;
-}
-
-struct fetch_about fetch_about_call(
-    const struct nfs_proc *proc, const union nfs_args *args, uint32_t cred)
-{
-	struct fetch_about a = {
-	    .proc = proc->proc, .cred = cred, .reply_bytes = REPLY_BYTES};
-
-	if (proc->prog != NFS_PROGRAM || proc->proc == NFSPROC3_NULL)
-		return a;
-	/* Of changes, only those of a file's contents are looked for. */
-	if ((proc->flags & NFS_PROC_DRC) && proc->proc != NFSPROC3_WRITE &&
-	    proc->proc != NFSPROC3_SETATTR)
-		return a;
-	/* The handle stands first in all of them. */
-	a.object = fh_key(&args->object);
-	if (proc->proc == NFSPROC3_READ) {
-		a.from = args->read.offset;
-		a.to = args->read.offset + args->read.count;
-		a.reply_bytes += args->read.count;
-	} else if (proc->proc == NFSPROC3_LOOKUP) {
-		a.from = a.to =
-		    XXH3_64bits(args->dirop.name.data, args->dirop.name.len);
-	} else if (proc->proc == NFSPROC3_READDIR) {
-		a.from = a.to = args->readdir.cookie;
-		a.reply_bytes += list_bytes(args->readdir.count);
-	} else if (proc->proc == NFSPROC3_READDIRPLUS) {
-		a.from = a.to = args->readdirplus.cookie;
-		a.reply_bytes += list_bytes(args->readdirplus.maxcount);
-	}
-	return a;
 }
 
 static bool about_covers(

@@ -64,18 +64,25 @@ struct fetch_waiter {
 /* The subject of a call, by which others find it while it is under way. */
 struct fetch_about {
 	uint64_t object; /* fh_key() of the handle; 0: nobody looks for it */
-	uint32_t proc;   /* NFSPROC3_… */
+	uint32_t proc;   /* NFSPROC3_…, or FETCH_GETACL */
 	uint32_t cred;   /* caches_cred() */
 	/* The range: of a READ, the bytes asked for; of a READDIR(PLUS) the
-	 * cookie, twice; of a LOOKUP a hash of the name, twice. */
+	 * cookie, twice; of a LOOKUP a hash of the name, twice; of a GETACL the
+	 * mask, twice. */
 	uint64_t from;
 	uint64_t to;
 	uint32_t reply_bytes; /* the bytes of reply that may be expected */
 };
 
+/* The bytes to expect of a reply without payload. */
+enum { FETCH_REPLY_BYTES = 160 };
+
+/* The procedure of a GETACL, which is one of another program. */
+enum { FETCH_GETACL = 1000 };
+
 /* Returns the subject of a call by the credential whose number is `cred`. The
- * object is 0 for changes, but for WRITE and SETATTR, and for other programs.
- */
+ * object is 0 for changes, but for WRITE and SETATTR, and for other programs
+ * than NFS, but for GETACL. */
 struct fetch_about fetch_about_call(
     const struct nfs_proc *proc, const union nfs_args *args, uint32_t cred);
 

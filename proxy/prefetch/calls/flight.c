@@ -75,7 +75,7 @@ static void on_reply(struct owncall *c, enum reply_kind kind,
 			hold_received(g->hold, fl->bytes, up->rec->len);
 		budget_received(g->budget, fl->bytes, up->rec->len, now_us);
 	}
-	if (res && c->proc->prog == NFS_PROGRAM &&
+	if (res && c->proc->prog != MOUNT_PROGRAM &&
 	    res->status == NFS3ERR_JUKEBOX)
 		budget_pause(g->budget, now_us + PAUSE_US);
 	of->on_reply(fl, kind, res, up, now_us);
@@ -105,7 +105,7 @@ void *flight_new(struct flights *of, size_t size, struct credential *cred,
 void flight_set_args(struct flight *fl, const union nfs_args *args)
 {
 	fl->call.args = *args;
-	if (fl->call.proc->prog != NFS_PROGRAM)
+	if (fl->call.proc->prog == MOUNT_PROGRAM)
 		return;
 	memcpy(fl->fh, args->object.data, args->object.len);
 	fl->call.args.object.data = fl->fh;

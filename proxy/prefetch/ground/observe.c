@@ -148,7 +148,7 @@ static bool about_object(struct caches *c, const struct node *node,
 
 struct node *observe_node(struct caches *c, const struct observe_call *call)
 {
-	return call->proc->prog == NFS_PROGRAM
+	return call->proc->prog != MOUNT_PROGRAM
 		   ? attrcache_find(c->attr, &call->args->object)
 		   : NULL;
 }
@@ -158,7 +158,7 @@ bool observe_call(struct caches *c, struct node *node,
     struct node **about)
 {
 	*about = NULL;
-	if (!node || !call->cred_id)
+	if (!node || !call->cred_id || call->proc->prog != NFS_PROGRAM)
 		return false;
 	*obs = (struct predictor_obs){.now_ns = call->received_us * 1000,
 	    .latency_ns = call->latency_us * 1000,

@@ -3,7 +3,7 @@
 # prefetch what is fetched ahead: right, of nobody else's, and an end to it
 # lab: --rtt 40ms --rate 20mbit --timeout 900
 #
-# prefetch [PART...]: gain silence changes settings faults users (all).
+# prefetch [PART...]: gain acls silence changes settings faults users (all).
 # E2E_SILENCE: seconds in which there is to be no call (20).
 # The kernel client's caches are emptied before each run of the job; what the
 # job prints is what it prints on the direct mount.
@@ -12,7 +12,7 @@ export PYTHONDONTWRITEBYTECODE=1
 
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] ||
-	parts=(gain silence changes settings faults users)
+	parts=(gain acls silence changes settings faults users)
 tool() { python3 "$E2E/prefetch/prefetch.py" "$@"; }
 
 proxy_restart() {	# [KEY=VALUE...]
@@ -83,6 +83,27 @@ part_gain() {
 		test "${after[1]}" -gt "${before[1]}"
 	check "third run: clients wait for $waited calls, direct for $direct" \
 		test $((waited * 5)) -le "$direct"
+}
+
+# A directory is seen for the first time. Each file's access control list is a
+# call of its own, and so is where each link leads: ls waits for one before it
+# asks for the next.
+part_acls() {
+	local before after waited files=60 i
+	mkdir -p "$LAB_EXPORT/acls"
+	for ((i = 0; i < files; i++)); do echo $i >"$LAB_EXPORT/acls/$i"; done
+	for ((; i < files + 20; i++)); do ln -s $((i - files)) "$LAB_EXPORT/acls/$i"; done
+	setfacl -m u:4711:r "$LAB_EXPORT/acls/7"
+	expect
+	LC_ALL=C ls -l "$LAB_FLOOR/acls" >/tmp/want.ls
+	client_empty
+	read -ra before < <(calls)
+	LC_ALL=C ls -l "$LAB_PROXY/acls" >/tmp/got.ls
+	read -ra after < <(calls)
+	same "ls -l: output" /tmp/want.ls /tmp/got.ls
+	waited=$((after[0] - before[0] - (after[1] - before[1])))
+	check "ls -l of $files files, 20 links: it waits for $waited calls" \
+		test $((waited * 4)) -le $files
 }
 
 part_silence() {

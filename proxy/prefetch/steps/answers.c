@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Runs through directories of whose files a client asks for access control
+ * lists, or links; see the header. */
+#include "prefetch/steps/answers.h"
+
+#include <stdlib.h>
+
+#include "base/uint.h"
+#include "cache/known.h"
+#include "config/config.h"
+#include "link/budget.h"
+#include "nfsproto/nfs3_list.h"
+#include "nfsproto/nfs3_object.h"
+#include "prefetch/calls/flight.h"
+#include "prefetch/credentials/credentials.h"
+#include "prefetch/ground/ground.h"
+#include "prefetch/ground/hold.h"
+#include "prefetch/ground/worth.h"
+#include "prefetch/queue/want.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/sources/sources.h"
+#include "prefetch/steps/steps.h"
+
+enum {
+	RUNS = 16,
+	RUN_US = 5000000, /* a longer pause ends a run */
+	BEGINS = 2,       /* so many files make a run */
+	/* So many times as many are asked for as the client asked for. */
+	GROWTH = 4,
+	LOOKS = 128, /* entries that one turn looks at */
+	/* Attributes, and a short list or path. */
+	ANSWER_BYTES = 88 + 64,
+};
+
+/* How likely a client that has asked for so many goes on with the next. */
+static double likely(unsigned told)
+{
+	return (double)told / ((double)told + 0.5);
+}
+
+/* Of one credential, through one directory. */
+struct answer_run {
+	struct want_owner job;
+	struct answers *all;
+	struct credential *cred; /* NULL: the place is free */
+	uint64_t dir;
+	uint64_t us;       /* of the last answer that its client was told */
+	uint32_t masks[2]; /* with which files, directories were asked for */
+	unsigned told, sent;
+	size_t pos;           /* where it stands in the listing, */
+	struct binding bound; /* as long as that is this one */
+};
+
+struct answers {
+	struct ground *g;
+	struct queue *queue;
+	struct sources *sources;
+	struct flights flights;
+	const struct nfs_proc *getacl, *readlink;
+	struct answer_run runs[RUNS];
+};
+
+/* ---- calls -------------------------------------------------------------- */
+
+static void on_reply(struct flight *fl, enum reply_kind kind,
+    const union nfs_res *res, const struct upstream_result *up, uint64_t now_us)
+{
+	struct ground *g = container_of(fl->of, struct answers, flights)->g;
+
+	if (kind == REPLY_RESULTS)
+		owncall_learn(&fl->call, g->caches, res, up, now_us, true);
+	else if (kind != REPLY_NONE)
+		metrics_add(g->metrics, METRICS_PREFETCH_ERRORS, 1);
+}
+
+/* The call by which a client would ask about the object. */
+struct answer_call {
+	const struct nfs_proc *proc; /* NULL: nothing */
+	union nfs_args args;
+	uint32_t key; /* as answercache_find() has it */
+};
+
+static struct answer_call call_of(
+    const struct answer_run *r, const struct node *node)
+{
+	struct answers *as = r->all;
+	ftype3 type = attrcache_type(as->g->caches->attr, node);
+	uint32_t mask = r->masks[type == NF3DIR];
+
+	if (type == NF3LNK)
+		return (struct answer_call){
+		    .proc = as->readlink, .args = {.object = node_fh(node)}};
+	if (mask == 0)
+		return (struct answer_call){.proc = NULL};
+	return (struct answer_call){.proc = as->getacl,
+	    .args = {.getacl = {.object = node_fh(node), .mask = mask}},
+	    .key = mask};
+}
+
+/* Whether the answer is kept, for the object as it is now, or comes already. */
+static bool is_there(const struct ground *g, const struct node *node,
+    const struct answer_call *q, const struct fetch_about *about)
+{
+	const struct answer *kept =
+	    answercache_find(g->caches->answers, node, q->proc, q->key);
+
+	return (kept && kept->bound.generation ==
+			    attrcache_generation(g->caches->attr, node)) ||
+	       fetch_under_way(g->fetch, about);
+}
+
+/* Asks about an object, unless the answer is there. False where nothing may be
+ * sent now. */
+static bool ask(
+    struct answer_run *r, const struct node *node, uint64_t *wait_us)
+{
+	struct ground *g = r->all->g;
+	struct answer_call q = call_of(r, node);
+	struct fetch_about about;
+	struct flight *fl;
+
+	if (!q.proc)
+		return true;
+	about = fetch_about_call(q.proc, &q.args, credential_id(r->cred));
+	if (is_there(g, node, &q, &about))
+		return true;
+	if (!hold_lets(g->hold, false, ANSWER_BYTES, g->now_us) ||
+	    !worth_call(g, true, likely(r->told), ANSWER_BYTES) ||
+	    !budget_may(g->budget, ANSWER_BYTES, g->now_us, wait_us))
+		return false;
+	fl = flight_new(&r->all->flights, sizeof(*fl), r->cred, q.proc);
+	if (!fl)
+		return false;
+	flight_set_args(fl, &q.args);
+	r->sent++;
+	return flight_send(fl, &about, ANSWER_BYTES, g->now_us);
+}
+
+/* ---- turns of the job ---------------------------------------------------- */
+
+/* The listing of the directory as it is now; a run begins anew where that is
+ * another one. */
+static struct listing *listing_of(struct answer_run *r, struct node *dir)
+{
+	const struct caches *c = r->all->g->caches;
+	struct listing *l =
+	    listcache_find(c->lists, dir, credential_id(r->cred), true);
+	struct binding b;
+
+	if (!l)
+		return NULL;
+	b = listing_binding(l);
+	if (b.generation != attrcache_generation(c->attr, dir))
+		return NULL;
+	if (b.generation != r->bound.generation ||
+	    b.sent_us != r->bound.sent_us)
+		r->pos = 0;
+	r->bound = b;
+	return l;
+}
+
+/* Goes on by one entry; false where nothing may be sent for it now. */
+static bool step_entry(struct answer_run *r, struct node *dir,
+    const struct list_entry *e, uint64_t *wait_us)
+{
+	struct node *child =
+	    nfs3_name_is_dots(&e->name)
+		? NULL
+		: known_name(r->all->g->caches, dir, &e->name).child;
+
+	return !child || !(child->flags & NODE_ATTRS) || ask(r, child, wait_us);
+}
+
+static enum step on_turn(
+    struct want_owner *o, uint64_t now_us, uint64_t *wait_us)
+{
+	struct answer_run *r = container_of(o, struct answer_run, job);
+	struct node *dir = attrcache_by_key(r->all->g->caches->attr, r->dir);
+	struct listing *l = dir ? listing_of(r, dir) : NULL;
+	struct list_entry e;
+
+	if (!l || now_us - r->us > RUN_US)
+		return STEP_DONE;
+	for (unsigned i = 0; i < LOOKS; i++) {
+		size_t next = r->pos;
+
+		if (r->sent >= GROWTH * r->told || !listing_next(l, &next, &e))
+			return STEP_DONE;
+		if (!step_entry(r, dir, &e, wait_us))
+			return STEP_BLOCKED;
+		r->pos = next;
+	}
+	return STEP_MORE;
+}
+
+/* The run goes on with the next answer that its client is told. */
+static void on_end(struct want_owner *o, bool given_up)
+{
+	(void)o;
+	(void)given_up;
+}
+
+/* ---- runs ---------------------------------------------------------------- */
+
+static void run_end(struct answer_run *r)
+{
+	want_disown(&r->job);
+	if (r->cred)
+		credential_unref(r->cred);
+	*r = (struct answer_run){.all = r->all};
+}
+
+/* The run of the credential through the directory; a new one takes the place of
+ * the one that has stood still for longest. */
+static struct answer_run *run_of(
+    struct answers *as, struct credential *cred, uint64_t dir, uint64_t now_us)
+{
+	struct answer_run *at = as->runs;
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		struct answer_run *r = &as->runs[i];
+
+		if (r->cred == cred && r->dir == dir &&
+		    now_us - r->us <= RUN_US)
+			return r;
+		if (r->us < at->us)
+			at = r;
+	}
+	run_end(at);
+	at->job = (struct want_owner){.on_end = on_end, .on_turn = on_turn};
+	at->cred = credential_ref(cred);
+	at->dir = dir;
+	return at;
+}
+
+/* Whether the question says that more like it will follow. A GETACL of what a
+ * directory gives to new objects is asked before one is made. A path may lead
+ * over links of one directory, too; but who has just listed it, goes on. */
+static bool may_go_on(const struct answers *as, const struct node *node,
+    uint64_t dir, uint32_t mask, uint64_t now_us)
+{
+	if (attrcache_type(as->g->caches->attr, node) == NF3LNK)
+		return dirs_read_page(sources_dirs(as->sources), dir, now_us) !=
+		       0;
+	return mask & NFSACL_ACCESS;
+}
+
+void answers_told(struct answers *as, struct credential *cred,
+    struct node *node, uint32_t mask, uint64_t now_us)
+{
+	struct caches *c = as->g->caches;
+	struct predictor_file file;
+	struct answer_run *r;
+
+	predictor_get_file(as->g->predictor, node_key(node), &file);
+	/* In strict mode the answer would be asked for all the same. */
+	if (!file.parent || !(node->flags & NODE_ATTRS) ||
+	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT ||
+	    !may_go_on(as, node, file.parent, mask, now_us))
+		return;
+	r = run_of(as, cred, file.parent, now_us);
+	r->us = now_us;
+	if (mask != 0)
+		r->masks[attrcache_type(c->attr, node) == NF3DIR] = mask;
+	r->told++;
+	if (r->told >= BEGINS && r->sent < GROWTH * r->told && !r->job.want)
+		(void)want_add_job(as->queue, cred, &r->job);
+}
+
+/* ---- making one ---------------------------------------------------------- */
+
+bool answers_has(const struct nfs_proc *proc)
+{
+	return (proc->prog == NFSACL_PROGRAM &&
+		   proc->proc == NFSACLPROC3_GETACL) ||
+	       (proc->prog == NFS_PROGRAM && proc->proc == NFSPROC3_READLINK);
+}
+
+struct answers *answers_new(const struct steps_params *p)
+{
+	struct answers *as = calloc(1, sizeof(*as));
+
+	if (!as)
+		return NULL;
+	as->g = p->ground;
+	as->queue = p->queue;
+	as->sources = p->sources;
+	as->getacl =
+	    nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, NFSACLPROC3_GETACL);
+	as->readlink = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READLINK);
+	as->flights = (struct flights){.calls = p->calls,
+	    .sent = METRICS_PREFETCH_CALLS,
+	    .bytes = METRICS_PREFETCH_BYTES,
+	    .on_reply = on_reply};
+	for (unsigned i = 0; i < RUNS; i++)
+		as->runs[i].all = as;
+	return as;
+}
+
+void answers_free(struct answers *as)
+{
+	if (!as)
+		return;
+	for (unsigned i = 0; i < RUNS; i++)
+		run_end(&as->runs[i]);
+	flights_free(&as->flights);
+	free(as);
+}

@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/* Answers ahead: a client is told some, and these are asked for of the server.
+ */
+#include "unittest.h"
+#include "cache/caches.h"
+#include "prefetch/sources/dirs.h"
+#include "prefetch/sources/sources.h"
+#include "prefetch/step_fixture.h"
+#include "prefetch/steps/answers.h"
+
+enum { FILES = 12, MASK = NFSACL_ACCESS | 2, GROWTH = 4 };
+
+static char texts[FILES][2][16];
+static struct answers *answers;
+
+static bool always(void *ctx)
+{
+	(void)ctx;
+	return true;
+}
+
+/* "dir" with objects "000", "001" and so on, of which the last is of type
+ * `last`. */
+static void begin_with(struct step_world *s, ftype3 last)
+{
+	static struct entry entries[FILES];
+	struct predictor_dirent known[FILES];
+
+	for (int i = 0; i < FILES; i++) {
+		snprintf(texts[i][0], sizeof(texts[i][0]), "file-%d", i);
+		snprintf(texts[i][1], sizeof(texts[i][1]), "%03d", i);
+		entries[i] = (struct entry){
+		    texts[i][0], texts[i][1], i < FILES - 1 ? NF3REG : last};
+		known[i] =
+		    (struct predictor_dirent){.object = key_of(texts[i][1]),
+			.name_hash = 1 + (uint64_t)i};
+	}
+	say_dir(s->w);
+	say_access(s, "dir");
+	s->w->now_us += SECOND;
+	say_page(s->w, entries, FILES, 0, true);
+	s->pf.g.ready = always;
+	predictor_list(s->pf.g.predictor, 0, key_of("dir"), known, FILES);
+	answers = answers_new(&(struct steps_params){.ground = &s->pf.g,
+	    .queue = s->pf.queue,
+	    .calls = s->calls,
+	    .sources = s->pf.sources});
+}
+
+static void begin(struct step_world *s)
+{
+	begin_with(s, NF3DIR);
+}
+
+static void end(struct step_world *s)
+{
+	queue_free(s->pf.queue);
+	s->pf.queue = NULL;
+	answers_free(answers);
+}
+
+/* Its client is told the list of this file; then the pump has its turn. */
+static void tell(struct step_world *s, int file, uint32_t mask)
+{
+	s->pf.g.now_us = s->w->now_us;
+	answers_told(answers, s->cred, node_of(s->w, texts[file][1]), mask,
+	    s->w->now_us);
+	(void)pump_run(s->steps, s->w->now_us);
+}
+
+/* The server said the list of this file, for whomever. */
+static void say_acl(struct step_world *s, int file)
+{
+	const struct nfs_proc *proc =
+	    nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, NFSACLPROC3_GETACL);
+	struct node *node = node_of(s->w, texts[file][1]);
+	struct binding b = {
+	    .generation = attrcache_generation(s->w->caches->attr, node)};
+	struct xdr_view body = {.len = 4, .data = "\0\0\0\0"};
+
+	answercache_put(s->w->caches->answers, node, proc, MASK, &body, &b);
+}
+
+static void assert_asked(struct step_world *s, int file)
+{
+	assert_call(s, "GETACL", texts[file][1]);
+	assert_int_equal(s->up.calls[s->seen - 1].args.getacl.mask, MASK);
+}
+
+FIXTURE(struct step_world, step_setup, step_teardown);
+
+/* After two files the lists of the next come, in the order of the listing: what
+ * is kept or comes already is not asked for, nor a directory's, for which the
+ * client has another mask. */
+TEST(test_run, struct step_world *s)
+{
+	begin(s);
+	say_acl(s, 0);
+	tell(s, 0, MASK);
+	assert_call(s, NULL, NULL);
+	say_acl(s, 1);
+	say_acl(s, 4);
+	tell(s, 1, MASK);
+	for (int i = 2; i < 2 + GROWTH * 2 + 1; i++)
+		if (i != 4)
+			assert_asked(s, i);
+	assert_call(s, NULL, NULL);
+	tell(s, 2, MASK);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* How many come grows with how many the client was told. */
+TEST(test_growth, struct step_world *s)
+{
+	begin(s);
+	tell(s, 0, MASK);
+	tell(s, 11, MASK);
+	for (int i = 0; i < GROWTH * 2; i++)
+		assert_asked(s, i);
+	assert_call(s, NULL, NULL);
+	tell(s, 1, MASK);
+	for (int i = GROWTH * 2; i < FILES; i++)
+		assert_asked(s, i);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* ls asks for a link's target, and for no list of it. */
+TEST(test_link, struct step_world *s)
+{
+	begin_with(s, NF3LNK);
+	for (int i = 0; i < FILES - 1; i++)
+		say_acl(s, i);
+	tell(s, 0, MASK);
+	tell(s, 1, MASK);
+	assert_call(s, "READLINK", texts[FILES - 1][1]);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* A path may lead over several links of one directory. Only where its client
+ * has listed that, others come. */
+TEST(test_links_alone, struct step_world *s)
+{
+	uint64_t dir = key_of("dir");
+
+	begin_with(s, NF3LNK);
+	tell(s, FILES - 1, 0);
+	tell(s, FILES - 1, 0);
+	assert_call(s, NULL, NULL);
+	dirs_read(sources_dirs(s->pf.sources), dir, 4096, s->w->now_us);
+	tell(s, FILES - 1, 0);
+	tell(s, FILES - 1, 0);
+	assert_call(s, "READLINK", texts[FILES - 1][1]);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* Linux asks for a directory's default list alone before it makes a file. */
+TEST(test_before_creates, struct step_world *s)
+{
+	begin(s);
+	for (int i = 0; i < FILES; i++)
+		tell(s, i, 4);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* In strict mode the client's own calls would be sent all the same. */
+TEST(test_strict, struct step_world *s)
+{
+	begin(s);
+	s->w->config.policy.consistency = CONFIG_CONSISTENCY_STRICT;
+	for (int i = 0; i < FILES; i++)
+		tell(s, i, MASK);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* One file now and then is no run. */
+TEST(test_pause, struct step_world *s)
+{
+	begin(s);
+	for (int i = 0; i < FILES; i++) {
+		tell(s, i, MASK);
+		s->w->now_us += 6 * SECOND;
+	}
+	assert_call(s, NULL, NULL);
+	end(s);
+}
+
+/* A directory that is not listed has no next. */
+TEST(test_no_listing, struct step_world *s)
+{
+	begin(s);
+	s->w->version++;
+	say_dir(s->w);
+	for (int i = 0; i < FILES; i++)
+		tell(s, i, MASK);
+	assert_call(s, NULL, NULL);
+	end(s);
+}
