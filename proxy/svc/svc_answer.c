@@ -22,10 +22,15 @@
 #include "cache/caches.h"
 #include "base/uint.h"
 #include "cache/learn.h"
+#include "link/linkest.h"
 #include "svc/doubt.h"
 #include "svc/svc_pieces.h"
 #include "svc/svc_rqst.h"
 #include "upstream/reply.h"
+
+/* Attributes are fresh for three seconds, most often: an end that takes longer
+ * than this on the link is not asked for by itself. */
+enum { LIST_REST_US = 1000000 };
 
 /* ---- from the server -------------------------------------------------- */
 
@@ -153,7 +158,8 @@ static void ask(struct svc_rqst *rqst, uint32_t proc,
 	struct fetch_about about =
 	    fetch_about_call(req.proc, args, rqst->cred_id);
 
-	/* Nobody else asks for what follows, at whatever cookie, as long. */
+	/* Calls ahead that would ask for the same page, or for one behind it,
+	 * wait for this one. */
 	if (proc == NFSPROC3_READDIRPLUS) {
 		about.from = 0;
 		about.to = UINT64_MAX;
@@ -310,6 +316,16 @@ static void list_rest(struct svc_rqst *rqst, const READDIRPLUS3args *rest)
 	ask(rqst, NFSPROC3_READDIRPLUS, &args, &ops);
 }
 
+/* Whether the end of a listing takes so long on the link that its beginning may
+ * be too old by then. */
+static bool rest_comes_late(
+    const struct svc_rqst *rqst, const struct cached_answer *a)
+{
+	return rqst->proc->proc != NFSPROC3_READ &&
+	       linkest_wire_us(rqst->svc->p.link,
+		   linkest_wire_bytes(a->rest.maxcount)) > LIST_REST_US;
+}
+
 /* The disk has answered, or hangs (`late`): the caches decide again. */
 static void disk_on_ready(struct datacache_waiter *w)
 {
@@ -397,7 +413,7 @@ void svc_answer(struct svc_rqst *rqst)
 	    .proc = rqst->proc,
 	    .args = &rqst->args,
 	    .confirmed = rqst->tried & SVC_TRIED_CONFIRM,
-	    .rest_asked = rqst->tried & SVC_TRIED_REST,
+	    .rest_asked = (rqst->tried & SVC_TRIED_REST) || rqst->svc->offline,
 	    .disk = &rqst->disk,
 	    .hides = svc_order_hides,
 	    .hides_ctx = rqst};
@@ -408,6 +424,8 @@ void svc_answer(struct svc_rqst *rqst)
 		return;
 	rqst->disk.on_ready = disk_on_ready;
 	verdict = rqst->row->cached(&call, &a);
+	if (verdict == CACHED_REST && rest_comes_late(rqst, &a))
+		verdict = CACHED_MISS;
 	if (verdict != CACHED_HIT)
 		svc_waits_why(rqst, verdict);
 	switch (verdict) {

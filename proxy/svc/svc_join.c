@@ -9,7 +9,7 @@
  * A request waits for these calls:
  *
  *	GETATTR, ACCESS   ACCESS of the object
- *	GETACL, READLINK  the same
+ *	GETACL, READLINK  the same call
  *	LOOKUP            ACCESS or READDIRPLUS of the directory, the same
  *	                  LOOKUP, or ACCESS of the file that the name is
  *	                  thought to be
@@ -352,8 +352,6 @@ static bool ask_farm(struct svc_rqst *rqst, struct node *node)
 			    .known &&
 		       farm_ask_listing(farm, node, rqst->cred_id, true,
 			   false) == FARM_ASKED;
-	case NFSPROC3_READLINK:
-		return watch_same(rqst);
 	case NFSPROC3_READDIR:
 		return rqst->args.readdir.cookie == 0 &&
 		       farm_ask_listing(farm, node, rqst->cred_id, false,
