@@ -54,21 +54,6 @@ static float p_again(unsigned misses)
 	return p > P_AGAIN ? p : P_AGAIN;
 }
 
-/* Whoever has read the names of a directory alone, and now looks one up, wants
- * the attributes of all: Linux asks for no more of them than with the first
- * names, until somebody has used them. */
-static bool names_were_read(struct sources *all, const struct passed *p)
-{
-	const struct predictor_obs *o = &p->obs;
-
-	if (o->kind != PREDICTOR_LOOKUP ||
-	    dirs_read_page(all->dirs, o->parent, p->now_us) != DIRS_NAMES)
-		return false;
-	dirs_read(all->dirs, o->parent, 0, p->now_us);
-	sources_list_on(all, p->cred, o->parent, 0);
-	return true;
-}
-
 static void missed(struct sources *all, const struct passed *p)
 {
 	const struct predictor_obs *o = &p->obs;
@@ -82,7 +67,9 @@ static void missed(struct sources *all, const struct passed *p)
 		pred.object = o->object;
 	else if (o->kind == PREDICTOR_READDIR)
 		listing_missed(all, p);
-	if (!pred.object || names_were_read(all, p))
+	if (!pred.object ||
+	    (o->kind == PREDICTOR_LOOKUP &&
+		source_pages_looked_up(all, p->cred, o->parent, p->now_us)))
 		return;
 	misses = dirs_missed(all->dirs, pred.object, p->now_us);
 	if (misses < 2 && names_known(all, p->cred, pred.object, p->now_us))

@@ -28,16 +28,39 @@ bool sources_listing_comes(struct sources *all, uint64_t dir)
 	return page > 0 && page > worth_page_bytes(all->g);
 }
 
-/* Only what came with attributes goes on. */
-void source_pages_read(
-    struct sources *all, struct credential *cred, struct node *dir)
+/* Whether some pages of the listing, with attributes, have come, of the
+ * directory as it is now. */
+static bool is_begun(const struct sources *all, const struct credential *cred,
+    const struct node *dir)
 {
 	const struct caches *c = all->g->caches;
 	struct listing *l =
 	    listcache_find(c->lists, dir, credential_id(cred), true);
 
-	if (l && !listing_complete(l) &&
-	    !sources_listing_comes(all, node_key(dir)) &&
-	    listing_binding(l).generation == attrcache_generation(c->attr, dir))
+	return l && !listing_complete(l) &&
+	       listing_binding(l).generation ==
+		   attrcache_generation(c->attr, dir);
+}
+
+void source_pages_read(
+    struct sources *all, struct credential *cred, struct node *dir)
+{
+	if (!sources_listing_comes(all, node_key(dir)) &&
+	    is_begun(all, cred, dir))
 		sources_list_on(all, cred, node_key(dir), 0);
+}
+
+bool source_pages_looked_up(
+    struct sources *all, struct credential *cred, uint64_t dir, uint64_t now_us)
+{
+	struct node *node;
+
+	if (dirs_read_page(all->dirs, dir, now_us) != DIRS_NAMES)
+		return false;
+	dirs_read(all->dirs, dir, 0, now_us);
+	node = attrcache_by_key(all->g->caches->attr, dir);
+	if (!node || !is_begun(all, cred, node))
+		return false;
+	sources_list_on(all, cred, dir, 0);
+	return true;
 }

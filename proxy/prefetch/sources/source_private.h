@@ -108,5 +108,11 @@ void sources_count_familiar(struct credential *cred, enum predictor_led led);
 /* More pages of a listing that a client reads are wanted (source_pages.c). */
 void source_pages_read(
     struct sources *all, struct credential *cred, struct node *dir);
+/* A client has missed a name in the directory. If it has read names there
+ * alone, behind a page with attributes, all the rest is wanted, and this
+ * returns true: Linux asks for no more attributes than with the first page
+ * until somebody has used them, which is now. */
+bool source_pages_looked_up(struct sources *all, struct credential *cred,
+    uint64_t dir, uint64_t now_us);
 
 #endif
