@@ -322,6 +322,7 @@ static void on_turn(evutil_socket_t fd, short what, void *arg)
 		take(pf, &pf->calls_heard[i], now_us);
 	pf->heard = 0;
 	notes_age(pf->notes, now_us);
+	answers_age(pf->answers, now_us);
 	steps_tell_farmed(pf->steps);
 	more = sources_turn(pf->sources, now_us);
 	due_us = queue_ripen(pf->queue, now_us);
@@ -416,15 +417,16 @@ struct prefetch *prefetch_new(const struct prefetch_params *p)
 	return pf;
 }
 
-/* Wants go first, which watch calls; then calls, which learn no more. */
+/* Jobs go first, and wants, which watch calls; then calls, which learn no more.
+ */
 void prefetch_free(struct prefetch *pf)
 {
 	if (!pf)
 		return;
 	prefetch_save_close(pf);
+	answers_free(pf->answers);
 	queue_free(pf->queue);
 	steps_free(pf->steps);
-	answers_free(pf->answers);
 	sources_free(pf->sources);
 	calls_free(pf->calls);
 	free(pf->notes);

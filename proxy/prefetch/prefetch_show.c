@@ -61,7 +61,7 @@ static void fill_flight(const struct prefetch *pf, const struct flight *fl,
 	    .age_us = age_us(fl->sent_us, now_us),
 	    .uid = credential_uid(fl->cred),
 	    .bytes = fl->bytes < UINT32_MAX ? (uint32_t)fl->bytes : UINT32_MAX};
-	if (fl->call.proc->prog == NFS_PROGRAM)
+	if (fl->call.proc->prog != MOUNT_PROGRAM)
 		out->object = fh_key(&args->object);
 	if (fl->call.proc->prog == NFS_PROGRAM &&
 	    fl->call.proc->proc == NFSPROC3_LOOKUP) {

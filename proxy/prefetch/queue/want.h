@@ -2,7 +2,8 @@
 /*
  * Wants: what shall be in the caches before a client asks for it.
  *
- *	sessions, patterns, habits, missed names, hints │ walks of trees
+ *	sessions, patterns, habits, missed names, hints │ walks of trees,
+ *	        │                                       │ lists and links
  *	        │ want_add…()                           │ want_add_job()
  *	        ▼                                       ▼
  *	lanes of one queue, the most urgent first ─────▶ the last lane

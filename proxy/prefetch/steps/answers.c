@@ -4,6 +4,7 @@
 #include "prefetch/steps/answers.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/uint.h"
 #include "cache/known.h"
@@ -11,7 +12,9 @@
 #include "link/budget.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
+#include "link/waste.h"
 #include "prefetch/calls/flight.h"
+#include "prefetch/calls/refused.h"
 #include "prefetch/credentials/credentials.h"
 #include "prefetch/ground/ground.h"
 #include "prefetch/ground/hold.h"
@@ -23,11 +26,14 @@
 
 enum {
 	RUNS = 16,
+	SEEN_BITS = 512,
 	RUN_US = 5000000, /* a longer pause ends a run */
 	BEGINS = 2,       /* so many files make a run */
 	/* So many times as many are asked for as the client asked for. */
 	GROWTH = 4,
-	LOOKS = 128, /* entries that one turn looks at */
+	/* Entries that are looked at for each that the client asked for. */
+	LOOKS = 64,
+	TURN_LOOKS = 256, /* in one turn of the loop */
 	/* Attributes, and a short list or path. */
 	ANSWER_BYTES = 88 + 64,
 };
@@ -46,7 +52,10 @@ struct answer_run {
 	uint64_t dir;
 	uint64_t us;       /* of the last answer that its client was told */
 	uint32_t masks[2]; /* with which files, directories were asked for */
-	unsigned told, sent;
+	/* The objects for which it asked, by hashes of their keys: one that is
+	 * asked for again and again says nothing of others. */
+	uint64_t seen[SEEN_BITS / 64];
+	unsigned told, sent, looks;
 	size_t pos;           /* where it stands in the listing, */
 	struct binding bound; /* as long as that is this one */
 };
@@ -55,6 +64,7 @@ struct answers {
 	struct ground *g;
 	struct queue *queue;
 	struct sources *sources;
+	struct refused *refused;
 	struct flights flights;
 	const struct nfs_proc *getacl, *readlink;
 	struct answer_run runs[RUNS];
@@ -62,15 +72,33 @@ struct answers {
 
 /* ---- calls -------------------------------------------------------------- */
 
+static struct refused_call refused_of(
+    const struct fetch_about *about, const struct node *node)
+{
+	return (struct refused_call){
+	    .node = node, .proc = about->proc, .cred = about->cred};
+}
+
 static void on_reply(struct flight *fl, enum reply_kind kind,
     const union nfs_res *res, const struct upstream_result *up, uint64_t now_us)
 {
-	struct ground *g = container_of(fl->of, struct answers, flights)->g;
+	struct answers *as = container_of(fl->of, struct answers, flights);
+	struct ground *g = as->g;
+	struct fetch_about about =
+	    fetch_about_call(fl->call.proc, &fl->call.args, fl->call.cred_id);
+	struct refused_call refused;
 
+	if (kind != REPLY_NONE)
+		waste_ahead(g->waste, up->rec->len, now_us);
 	if (kind == REPLY_RESULTS)
 		owncall_learn(&fl->call, g->caches, res, up, now_us, true);
-	else if (kind != REPLY_NONE)
-		metrics_add(g->metrics, METRICS_PREFETCH_ERRORS, 1);
+	if (kind == REPLY_NONE || (res && res->status == NFS3_OK))
+		return;
+	metrics_add(g->metrics, METRICS_PREFETCH_ERRORS, 1);
+	refused = refused_of(
+	    &about, attrcache_find(g->caches->attr, &fl->call.args.object));
+	if (refused.node && (!res || res->status != NFS3ERR_JUKEBOX))
+		refused_add(as->refused, g->caches, &refused, now_us);
 }
 
 /* The call by which a client would ask about the object. */
@@ -114,18 +142,25 @@ static bool is_there(const struct ground *g, const struct node *node,
 static bool ask(
     struct answer_run *r, const struct node *node, uint64_t *wait_us)
 {
+	struct worth_bid bid = {.p = likely(r->told),
+	    .bytes = ANSWER_BYTES,
+	    .guess = true,
+	    .bounded = true};
 	struct ground *g = r->all->g;
 	struct answer_call q = call_of(r, node);
+	struct refused_call refused;
 	struct fetch_about about;
 	struct flight *fl;
 
 	if (!q.proc)
 		return true;
 	about = fetch_about_call(q.proc, &q.args, credential_id(r->cred));
-	if (is_there(g, node, &q, &about))
+	refused = refused_of(&about, node);
+	if (is_there(g, node, &q, &about) ||
+	    refused_lately(r->all->refused, g->caches, &refused, g->now_us))
 		return true;
 	if (!hold_lets(g->hold, false, ANSWER_BYTES, g->now_us) ||
-	    !worth_call(g, true, likely(r->told), ANSWER_BYTES) ||
+	    !worth_now(g, &bid) ||
 	    !budget_may(g->budget, ANSWER_BYTES, g->now_us, wait_us))
 		return false;
 	fl = flight_new(&r->all->flights, sizeof(*fl), r->cred, q.proc);
@@ -179,18 +214,23 @@ static enum step on_turn(
 	struct listing *l = dir ? listing_of(r, dir) : NULL;
 	struct list_entry e;
 
-	if (!l || now_us - r->us > RUN_US)
+	(void)now_us;
+	if (!l)
 		return STEP_DONE;
-	for (unsigned i = 0; i < LOOKS; i++) {
+	for (unsigned i = 0; i < TURN_LOOKS; i++) {
 		size_t next = r->pos;
 
-		if (r->sent >= GROWTH * r->told || !listing_next(l, &next, &e))
+		if (r->sent >= GROWTH * r->told ||
+		    r->looks >= LOOKS * r->told || !listing_next(l, &next, &e))
 			return STEP_DONE;
 		if (!step_entry(r, dir, &e, wait_us))
 			return STEP_BLOCKED;
 		r->pos = next;
+		r->looks++;
 	}
-	return STEP_MORE;
+	/* Others have their turns of the loop first. */
+	*wait_us = 1;
+	return STEP_BLOCKED;
 }
 
 /* The run goes on with the next answer that its client is told. */
@@ -210,22 +250,29 @@ static void run_end(struct answer_run *r)
 	*r = (struct answer_run){.all = r->all};
 }
 
-/* The run of the credential through the directory; a new one takes the place of
- * the one that has stood still for longest. */
-static struct answer_run *run_of(
-    struct answers *as, struct credential *cred, uint64_t dir, uint64_t now_us)
+/* The run of the credential through the directory; NULL: there is none. */
+static struct answer_run *run_find(struct answers *as,
+    const struct credential *cred, uint64_t dir, uint64_t now_us)
 {
-	struct answer_run *at = as->runs;
-
 	for (unsigned i = 0; i < RUNS; i++) {
 		struct answer_run *r = &as->runs[i];
 
 		if (r->cred == cred && r->dir == dir &&
 		    now_us - r->us <= RUN_US)
 			return r;
-		if (r->us < at->us)
-			at = r;
 	}
+	return NULL;
+}
+
+/* A new one takes the place of the one that has stood still for longest. */
+static struct answer_run *run_new(
+    struct answers *as, struct credential *cred, uint64_t dir)
+{
+	struct answer_run *at = as->runs;
+
+	for (unsigned i = 1; i < RUNS; i++)
+		if (as->runs[i].us < at->us)
+			at = &as->runs[i];
 	run_end(at);
 	at->job = (struct want_owner){.on_end = on_end, .on_turn = on_turn};
 	at->cred = credential_ref(cred);
@@ -233,16 +280,31 @@ static struct answer_run *run_of(
 	return at;
 }
 
-/* Whether the question says that more like it will follow. A GETACL of what a
- * directory gives to new objects is asked before one is made. A path may lead
- * over links of one directory, too; but who has just listed it, goes on. */
-static bool may_go_on(const struct answers *as, const struct node *node,
+/* Whether the call may begin a run. A GETACL of what a directory gives to new
+ * objects is asked before one is made. A path may lead over links of one
+ * directory, too; but who has just listed it, goes on. */
+static bool may_begin(const struct answers *as, const struct node *node,
     uint64_t dir, uint32_t mask, uint64_t now_us)
 {
 	if (attrcache_type(as->g->caches->attr, node) == NF3LNK)
 		return dirs_read_page(sources_dirs(as->sources), dir, now_us) !=
 		       0;
 	return mask & NFSACL_ACCESS;
+}
+
+/* Counts the object; false where its client has asked for it before. Of many
+ * objects, some are taken for others. */
+static bool is_new(struct answer_run *r, const struct node *node)
+{
+	unsigned bit = (unsigned)(node_key(node) % SEEN_BITS);
+	uint64_t mask = UINT64_C(1) << bit % 64;
+
+	if (r->seen[bit / 64] & mask)
+		return false;
+	r->seen[bit / 64] |= mask;
+	if (++r->told % (SEEN_BITS / 2) == 0)
+		memset(r->seen, 0, sizeof(r->seen));
+	return true;
 }
 
 void answers_told(struct answers *as, struct credential *cred,
@@ -255,16 +317,25 @@ void answers_told(struct answers *as, struct credential *cred,
 	predictor_get_file(as->g->predictor, node_key(node), &file);
 	/* In strict mode the answer would be asked for all the same. */
 	if (!file.parent || !(node->flags & NODE_ATTRS) ||
-	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT ||
-	    !may_go_on(as, node, file.parent, mask, now_us))
+	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return;
-	r = run_of(as, cred, file.parent, now_us);
+	r = run_find(as, cred, file.parent, now_us);
+	if (!r && may_begin(as, node, file.parent, mask, now_us))
+		r = run_new(as, cred, file.parent);
+	if (!r)
+		return;
 	r->us = now_us;
-	if (mask != 0)
+	if (mask & NFSACL_ACCESS)
 		r->masks[attrcache_type(c->attr, node) == NF3DIR] = mask;
-	r->told++;
-	if (r->told >= BEGINS && r->sent < GROWTH * r->told && !r->job.want)
+	if (is_new(r, node) && r->told >= BEGINS && !r->job.want)
 		(void)want_add_job(as->queue, cred, &r->job);
+}
+
+void answers_age(struct answers *as, uint64_t now_us)
+{
+	for (unsigned i = 0; i < RUNS; i++)
+		if (as->runs[i].job.want && now_us - as->runs[i].us > RUN_US)
+			want_disown(&as->runs[i].job);
 }
 
 /* ---- making one ---------------------------------------------------------- */
@@ -285,6 +356,11 @@ struct answers *answers_new(const struct steps_params *p)
 	as->g = p->ground;
 	as->queue = p->queue;
 	as->sources = p->sources;
+	as->refused = refused_new();
+	if (!as->refused) {
+		free(as);
+		return NULL;
+	}
 	as->getacl =
 	    nfs_proc_find(NFSACL_PROGRAM, NFSACL_V3, NFSACLPROC3_GETACL);
 	as->readlink = nfs_proc_find(NFS_PROGRAM, NFS_V3, NFSPROC3_READLINK);
@@ -304,5 +380,6 @@ void answers_free(struct answers *as)
 	for (unsigned i = 0; i < RUNS; i++)
 		run_end(&as->runs[i]);
 	flights_free(&as->flights);
+	free(as->refused);
 	free(as);
 }

@@ -25,7 +25,7 @@ struct steps_params;
 
 /* All that it is given outlives it. NULL without memory. */
 struct answers *answers_new(const struct steps_params *p);
-/* Forgets calls under way. Jobs have to be gone. NULL is allowed. */
+/* Forgets jobs, and calls under way. NULL is allowed. */
 void answers_free(struct answers *as);
 
 /* Whether calls of the procedure are of interest here. */
@@ -34,5 +34,8 @@ bool answers_has(const struct nfs_proc *proc);
  * a GETACL (GETACL3args); else 0. */
 void answers_told(struct answers *as, struct credential *cred,
     struct node *node, uint32_t mask, uint64_t now_us);
+/* Ends jobs whose clients have not gone on for some seconds: while there is a
+ * job, the pump looks often whether the server can be asked. */
+void answers_age(struct answers *as, uint64_t now_us);
 
 #endif

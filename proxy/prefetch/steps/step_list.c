@@ -177,14 +177,26 @@ bool turn_pages(struct turn *t)
 	return true;
 }
 
+/* The page behind those that have come, of a listing of `bytes`. */
+static void call_next_page(struct turn *t, uint64_t bytes)
+{
+	const struct listing *l = list_begun(t, t->listed);
+	uint64_t page = worth_page_bytes(t->g);
+
+	call_page(t, l, l ? listing_last_cookie(l) : 0, page);
+	t->call.awaited = t->call.missing = true;
+	t->call.left_bytes = bytes;
+	t->call.bytes = min_u64(bytes, page);
+}
+
 /* A page, unless turn_pages() asks for all of them; others follow when it has
  * come (step_flight.c). */
 bool turn_list(struct turn *t)
 {
 	struct want_progress *at = t->at;
 	struct node *dir = t->listed;
-	uint64_t bytes, page;
 	struct listing *l;
+	uint64_t bytes;
 
 	if (!dir)
 		return true;
@@ -215,12 +227,7 @@ bool turn_list(struct turn *t)
 	t->page = at->page;
 	if (l || sources_listing_comes(t->s->sources, node_key(dir)))
 		return true;
-	page = worth_page_bytes(t->g);
-	l = list_begun(t, dir);
-	call_page(t, l, l ? listing_last_cookie(l) : 0, page);
-	t->call.awaited = t->call.missing = true;
-	t->call.left_bytes = bytes;
-	t->call.bytes = min_u64(bytes, page);
+	call_next_page(t, bytes);
 	return true;
 }
 

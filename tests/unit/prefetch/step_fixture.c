@@ -15,8 +15,8 @@ struct upstream_call *upstream_send(struct upstream *up,
 {
 	struct upstream_call *call = &up->calls[up->n++];
 
-	(void)ops;
-	(void)arg;
+	call->ops = ops;
+	call->arg = arg;
 	assert_true(up->n <= CALLS && req->args.len <= sizeof(call->bytes));
 	memcpy(call->bytes, req->args.data, req->args.len);
 	call->proc = req->proc;

@@ -16,6 +16,8 @@
 enum { CALLS = 16, SECOND = 1000000 };
 
 struct upstream_call {
+	const struct upstream_call_ops *ops;
+	void *arg;
 	const struct nfs_proc *proc;
 	union nfs_args args;
 	unsigned char bytes[1200];

@@ -533,6 +533,23 @@ TEST(test_unlikely, struct step_world *s)
 	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNLIKELY), 1);
 }
 
+/* A client reads a listing itself: no page of it comes ahead, in which the
+ * client would have to go on. */
+TEST(test_client_lists, struct step_world *s)
+{
+	struct want *w;
+
+	know_all(s);
+	dirs_read(sources_dirs(s->pf.sources), key_of("dir"), DIRS_NAMES,
+	    s->w->now_us);
+	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
+	assert_step(s, w, STEP_DONE, "");
+	want_drop(w);
+	s->w->now_us += 2 * SECOND;
+	assert_int_not_equal(
+	    step(s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING)), STEP_DONE);
+}
+
 /* The server asked for patience: the turn does not count. */
 TEST(test_blocked, struct step_world *s)
 {
