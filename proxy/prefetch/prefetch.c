@@ -267,9 +267,11 @@ static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
 	}
 	if (mounted)
 		predictor_mounted(pf->g.predictor, call->actor, mounted);
-	if (node && is_listing(call))
+	if (node && is_listing(call)) {
+		answers_listed(pf->answers, p->cred, node, p->now_us);
 		sources_read_listing(pf->sources, p->cred, node,
 		    plus ? h->args.readdirplus.maxcount : DIRS_NAMES);
+	}
 	if (p->obs.object)
 		passed(pf, h, p);
 }

@@ -20,8 +20,6 @@
 #include "prefetch/ground/hold.h"
 #include "prefetch/ground/worth.h"
 #include "prefetch/queue/want.h"
-#include "prefetch/sources/dirs.h"
-#include "prefetch/sources/sources.h"
 #include "prefetch/steps/steps.h"
 
 enum {
@@ -50,7 +48,7 @@ struct answer_run {
 	struct answers *all;
 	struct credential *cred; /* NULL: the place is free */
 	uint64_t dir;
-	uint64_t us;       /* of the last answer that its client was told */
+	uint64_t us;       /* when its client was told an answer, or of names */
 	uint32_t masks[2]; /* with which files, directories were asked for */
 	/* The objects for which it asked, by hashes of their keys: one that is
 	 * asked for again and again says nothing of others. */
@@ -63,7 +61,6 @@ struct answer_run {
 struct answers {
 	struct ground *g;
 	struct queue *queue;
-	struct sources *sources;
 	struct refused *refused;
 	struct flights flights;
 	const struct nfs_proc *getacl, *readlink;
@@ -280,16 +277,40 @@ static struct answer_run *run_new(
 	return at;
 }
 
-/* Whether the call may begin a run. A GETACL of what a directory gives to new
- * objects is asked before one is made. A path may lead over links of one
- * directory, too; but who has just listed it, goes on. */
-static bool may_begin(const struct answers *as, const struct node *node,
-    uint64_t dir, uint32_t mask, uint64_t now_us)
+/* The run in the directory that the credential has used last. */
+static struct answer_run *run_latest(
+    struct answers *as, const struct credential *cred, uint64_t now_us)
 {
-	if (attrcache_type(as->g->caches->attr, node) == NF3LNK)
-		return dirs_read_page(sources_dirs(as->sources), dir, now_us) !=
-		       0;
-	return mask & NFSACL_ACCESS;
+	struct answer_run *latest = NULL;
+
+	for (unsigned i = 0; i < RUNS; i++) {
+		struct answer_run *r = &as->runs[i];
+
+		if (r->cred == cred && now_us - r->us <= RUN_US &&
+		    (!latest || r->us > latest->us))
+			latest = r;
+	}
+	return latest;
+}
+
+/* The run that the call is a part of. The predictor knows the directory of the
+ * object, unless that is a very large one. A GETACL begins a run, but for one
+ * of what a directory gives to new objects, which is asked before one is made.
+ * A path may lead over links of one directory, too: so a link only goes on with
+ * what its client has listed. */
+static struct answer_run *run_of(struct answers *as, struct credential *cred,
+    const struct node *node, uint32_t mask, uint64_t now_us)
+{
+	struct predictor_file file;
+	struct answer_run *r;
+
+	predictor_get_file(as->g->predictor, node_key(node), &file);
+	if (!file.parent)
+		return run_latest(as, cred, now_us);
+	r = run_find(as, cred, file.parent, now_us);
+	if (!r && (mask & NFSACL_ACCESS))
+		r = run_new(as, cred, file.parent);
+	return r;
 }
 
 /* Counts the object; false where its client has asked for it before. Of many
@@ -307,21 +328,27 @@ static bool is_new(struct answer_run *r, const struct node *node)
 	return true;
 }
 
+void answers_listed(struct answers *as, struct credential *cred,
+    const struct node *dir, uint64_t now_us)
+{
+	struct answer_run *r = run_find(as, cred, node_key(dir), now_us);
+
+	if (!r)
+		r = run_new(as, cred, node_key(dir));
+	r->us = now_us;
+}
+
 void answers_told(struct answers *as, struct credential *cred,
     struct node *node, uint32_t mask, uint64_t now_us)
 {
 	struct caches *c = as->g->caches;
-	struct predictor_file file;
 	struct answer_run *r;
 
-	predictor_get_file(as->g->predictor, node_key(node), &file);
 	/* In strict mode the answer would be asked for all the same. */
-	if (!file.parent || !(node->flags & NODE_ATTRS) ||
+	if (!(node->flags & NODE_ATTRS) ||
 	    caches_policy(c, node)->consistency == CONFIG_CONSISTENCY_STRICT)
 		return;
-	r = run_find(as, cred, file.parent, now_us);
-	if (!r && may_begin(as, node, file.parent, mask, now_us))
-		r = run_new(as, cred, file.parent);
+	r = run_of(as, cred, node, mask, now_us);
 	if (!r)
 		return;
 	r->us = now_us;
@@ -355,7 +382,6 @@ struct answers *answers_new(const struct steps_params *p)
 		return NULL;
 	as->g = p->ground;
 	as->queue = p->queue;
-	as->sources = p->sources;
 	as->refused = refused_new();
 	if (!as->refused) {
 		free(as);

@@ -30,6 +30,9 @@ void answers_free(struct answers *as);
 
 /* Whether calls of the procedure are of interest here. */
 bool answers_has(const struct nfs_proc *proc);
+/* A client has read some of the listing of the directory. */
+void answers_listed(struct answers *as, struct credential *cred,
+    const struct node *dir, uint64_t now_us);
 /* A client got a good reply to such a call about the object. `mask` is that of
  * a GETACL (GETACL3args); else 0. */
 void answers_told(struct answers *as, struct credential *cred,

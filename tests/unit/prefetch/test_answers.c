@@ -3,8 +3,6 @@
  */
 #include "unittest.h"
 #include "cache/caches.h"
-#include "prefetch/sources/dirs.h"
-#include "prefetch/sources/sources.h"
 #include "prefetch/step_fixture.h"
 #include "prefetch/steps/answers.h"
 
@@ -41,10 +39,8 @@ static void begin_with(struct step_world *s, ftype3 last)
 	say_page(s->w, entries, FILES, 0, true);
 	s->pf.g.ready = always;
 	predictor_list(s->pf.g.predictor, 0, key_of("dir"), known, FILES);
-	answers = answers_new(&(struct steps_params){.ground = &s->pf.g,
-	    .queue = s->pf.queue,
-	    .calls = s->calls,
-	    .sources = s->pf.sources});
+	answers = answers_new(&(struct steps_params){
+	    .ground = &s->pf.g, .queue = s->pf.queue, .calls = s->calls});
 }
 
 static void begin(struct step_world *s)
@@ -137,19 +133,36 @@ TEST(test_link, struct step_world *s)
  * has listed that, others come. */
 TEST(test_links_alone, struct step_world *s)
 {
-	uint64_t dir = key_of("dir");
-
 	begin_with(s, NF3LNK);
 	tell(s, FILES - 2, 0);
 	tell(s, FILES - 1, 0);
 	assert_call(s, NULL, NULL);
-	dirs_read(sources_dirs(s->pf.sources), dir, 4096, s->w->now_us);
+	answers_listed(answers, s->cred, node_of(s->w, "dir"), s->w->now_us);
 	tell(s, FILES - 2, 0);
-	/* It reads no more names, but goes on. */
-	dirs_read(sources_dirs(s->pf.sources), dir, 0, s->w->now_us);
 	tell(s, FILES - 1, 0);
 	assert_call(s, "READLINK", texts[FILES - 2][1]);
 	assert_call(s, "READLINK", texts[FILES - 1][1]);
+	assert_call(s, NULL, NULL);
+	answers_free(answers);
+}
+
+/* The predictor does not know where the files of a very large directory are:
+ * they are in the one that the client has listed. */
+TEST(test_large_directory, struct step_world *s)
+{
+	struct predictor_options po = {.budget_bytes = 2 << 20};
+
+	begin(s);
+	predictor_free(s->pf.g.predictor);
+	s->pf.g.predictor = predictor_new(&po);
+	tell(s, 0, MASK);
+	tell(s, 1, MASK);
+	assert_call(s, NULL, NULL);
+	answers_listed(answers, s->cred, node_of(s->w, "dir"), s->w->now_us);
+	tell(s, 0, MASK);
+	tell(s, 1, MASK);
+	for (int i = 0; i < GROWTH * 2; i++)
+		assert_asked(s, i);
 	assert_call(s, NULL, NULL);
 	answers_free(answers);
 }
