@@ -407,6 +407,15 @@ static bool stands_behind(struct svc_rqst *rqst)
 	return true;
 }
 
+static void ask_rest(struct svc_rqst *rqst, const struct cached_answer *a)
+{
+	count_miss(rqst);
+	if (rqst->proc->proc == NFSPROC3_READ)
+		read_rest(rqst, a->have);
+	else
+		list_rest(rqst, &a->rest);
+}
+
 void svc_answer(struct svc_rqst *rqst)
 {
 	struct cached_call call = {.who = svc_asker(rqst),
@@ -436,11 +445,7 @@ void svc_answer(struct svc_rqst *rqst)
 		confirm(rqst);
 		break;
 	case CACHED_REST:
-		count_miss(rqst);
-		if (rqst->proc->proc == NFSPROC3_READ)
-			read_rest(rqst, a.have);
-		else
-			list_rest(rqst, &a.rest);
+		ask_rest(rqst, &a);
 		break;
 	case CACHED_WAIT:
 		svc_rqst_wait(rqst, SVC_WAIT_DISK);

@@ -13,7 +13,6 @@
 #include "nfsproto/nfs3_object.h"
 #include "prefetch/ground/observe.h"
 #include "prefetch/ground/worth.h"
-#include "prefetch/sources/sources.h"
 #include "prefetch/steps/turn_private.h"
 
 enum {
@@ -177,26 +176,14 @@ bool turn_pages(struct turn *t)
 	return true;
 }
 
-/* The page behind those that have come, of a listing of `bytes`. */
-static void call_next_page(struct turn *t, uint64_t bytes)
-{
-	const struct listing *l = list_begun(t, t->listed);
-	uint64_t page = worth_page_bytes(t->g);
-
-	call_page(t, l, l ? listing_last_cookie(l) : 0, page);
-	t->call.awaited = t->call.missing = true;
-	t->call.left_bytes = bytes;
-	t->call.bytes = min_u64(bytes, page);
-}
-
 /* A page, unless turn_pages() asks for all of them; others follow when it has
  * come (step_flight.c). */
 bool turn_list(struct turn *t)
 {
 	struct want_progress *at = t->at;
 	struct node *dir = t->listed;
+	uint64_t bytes, page;
 	struct listing *l;
-	uint64_t bytes;
 
 	if (!dir)
 		return true;
@@ -225,9 +212,14 @@ bool turn_list(struct turn *t)
 	}
 	t->pages = l;
 	t->page = at->page;
-	if (l || sources_listing_comes(t->s->sources, node_key(dir)))
+	if (l)
 		return true;
-	call_next_page(t, bytes);
+	page = worth_page_bytes(t->g);
+	l = list_begun(t, dir);
+	call_page(t, l, l ? listing_last_cookie(l) : 0, page);
+	t->call.awaited = t->call.missing = true;
+	t->call.left_bytes = bytes;
+	t->call.bytes = min_u64(bytes, page);
 	return true;
 }
 

@@ -123,6 +123,20 @@ TEST(test_confirmed_by_the_directory, struct step_world *s)
 	assert_step(s, want(s, "six", "dir", OPEN), STEP_WAITS, "");
 }
 
+/* A client has just read the listing, so its own calls bring it: but a program
+ * comes to the files later than that. */
+TEST(test_confirmed_after_reading, struct step_world *s)
+{
+	know_files(s, SIX, 6, ACCESS_ALL);
+	dirs_read(
+	    sources_dirs(s->pf.sources), key_of("dir"), 1 << 20, s->w->now_us);
+	for (int i = 0; i < 4; i++)
+		(void)step(s, want(s, SIX[i], "dir", OPEN));
+	s->seen = s->up.n;
+	assert_step(
+	    s, want(s, "five", "dir", OPEN), STEP_WAITS, "READDIRPLUS dir");
+}
+
 /* The listing came, without some name: that is asked for by itself. */
 TEST(test_not_confirmed_by_the_directory, struct step_world *s)
 {
@@ -531,23 +545,6 @@ TEST(test_unlikely, struct step_world *s)
 	assert_step(s, w, STEP_DONE, "");
 	assert_int_equal(
 	    metrics_get(s->pf.g.metrics, METRICS_PREFETCH_UNLIKELY), 1);
-}
-
-/* A client reads a listing itself: no page of it comes ahead, in which the
- * client would have to go on. */
-TEST(test_client_lists, struct step_world *s)
-{
-	struct want *w;
-
-	know_all(s);
-	dirs_read(sources_dirs(s->pf.sources), key_of("dir"), DIRS_NAMES,
-	    s->w->now_us);
-	w = want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING);
-	assert_step(s, w, STEP_DONE, "");
-	want_drop(w);
-	s->w->now_us += 2 * SECOND;
-	assert_int_not_equal(
-	    step(s, want(s, "dir", NULL, PREDICTOR_NEEDS_LISTING)), STEP_DONE);
 }
 
 /* The server asked for patience: the turn does not count. */
