@@ -243,11 +243,12 @@ def first(quick):
 
 
 def harm(quick):
-    small = ["--cases", "random,find", "--reads", "100", "--files", "2000",
-             "--find", "4000"] if quick else ["--pairs", "5"]
+    small = ["--cases", "random,find,names", "--reads", "100", "--files",
+             "2000", "--find", "4000", "--names", "4000", "--pairs", "2"] \
+        if quick else ["--pairs", "5"]
     return [Cell("harm", "harm", "wireless",
                  ["harm", "--build", BUILD, "--save", OUT] + small,
-                 2.5 if quick else 60)]
+                 4.5 if quick else 60)]
 
 
 def load(quick):

@@ -245,11 +245,20 @@ def worse(records, rows):
             found.append((2000, "%s FAILED: %s" % (
                 record["id"], record["reason"])))
         if record["kind"] == "harm" and record["result"]:
-            found += [(case["ratio"], "harm, %s: prefetch on takes %.3f × off"
-                       % (case["case"], case["ratio"]))
-                      for case in record["result"]["cases"]
-                      if case.get("ratio", 0) > WORSE]
+            found += worse_harm(record["result"]["cases"])
     return [text for _, text in sorted(found, key=lambda f: -f[0])]
+
+
+def worse_harm(cases):
+    """Cases that prefetch makes slower, in later runs or in first ones."""
+    found = []
+    for case in cases:
+        for what, at in ((case["case"], case),
+                         (case["case"] + ", first run", case.get("first"))):
+            if at and at.get("ratio", 0) > WORSE:
+                found.append((at["ratio"], "harm, %s: prefetch on takes "
+                              "%.3f × off" % (what, at["ratio"])))
+    return found
 
 
 def worse_elsewhere(records):

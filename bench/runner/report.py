@@ -325,12 +325,18 @@ def section_harm(records):
                               "%.2f s" % c["off"]["s"],
                               "× %.3f" % c["ratio"],
                               percent_of(c["waste"])])
+            if c.get("first"):
+                table.append([c["case"] + ", first run",
+                              "%.2f s" % c["first"]["on"],
+                              "%.2f s" % c["first"]["off"],
+                              "× %.3f" % c["first"]["ratio"], "–"])
     if table:
         yield "Where prefetch cannot help (2 Mb/s, 20 ms)", [
-            ("text", "bench/harm/run: random reads, a find, a reader beside a "
-                     "wrongly trained job, with prefetch on and off in "
-                     "turns; unused: fetched in vain, of the bytes that "
-                     "prefetch off brought."),
+            ("text", "bench/harm/run: random reads, a find, the names of a "
+                     "large directory, a reader beside a wrongly trained "
+                     "job, with prefetch on and off in turns; unused: "
+                     "fetched in vain, of the bytes that prefetch off "
+                     "brought."),
             ("table", ["case", "on", "off", "on / off", "unused"], table)]
 
 
