@@ -7,6 +7,12 @@
 /* How likely a listing is still wanted once some pages of it have come. */
 #define P_BEGUN 0.9f
 
+/* A client that reads names alone gets several times as many by each of its own
+ * calls as come with attributes in a page of the same length. Where pages are
+ * shorter than this, those that come ahead hold it up; where they are longer,
+ * they bring the attributes for which it would ask next, name by name. */
+enum { NAMES_PAGE_BYTES = 16 << 10 };
+
 void sources_list_on(struct sources *all, struct credential *cred, uint64_t dir,
     float calls_spared)
 {
@@ -25,6 +31,8 @@ bool sources_listing_comes(struct sources *all, uint64_t dir)
 {
 	uint32_t page = dirs_read_page(all->dirs, dir, all->g->now_us);
 
+	if (page == DIRS_NAMES)
+		return worth_page_bytes(all->g) < NAMES_PAGE_BYTES;
 	return page > 0 && page > worth_page_bytes(all->g);
 }
 

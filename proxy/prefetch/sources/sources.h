@@ -91,9 +91,9 @@ bool sources_rest(const struct sources *all, struct want *w,
 /* The next page of a listing of which some have come is wanted. */
 void sources_list_on(struct sources *all, struct credential *cred, uint64_t dir,
     float calls_spared);
-/* Whether a client reads the listing just now, the names alone, or by larger
- * pages than would come ahead: those in between would cost it a round trip
- * each. */
+/* Whether a client reads the listing just now by larger pages than would come
+ * ahead, or the names alone where those are short: pages in between would cost
+ * it a round trip each. */
 bool sources_listing_comes(struct sources *all, uint64_t dir);
 /* Whether the credential is in a session, and how much of its share of bytes
  * (`session_size`) that has had. */

@@ -4,6 +4,7 @@
 #include "cache/caches.h"
 #include "cache/learn_fixture.h"
 #include "nfsproto/nfs3_list.h"
+#include "link/linkest.h"
 #include "prefetch/prefetch_fixture.h"
 #include "prefetch/sources/dirs.h"
 #include "prefetch/steps/turn_private.h"
@@ -494,8 +495,9 @@ static bool client_misses(
 	return found;
 }
 
-/* A client reads names alone, or asks for more at once than would come ahead:
- * it reads on by itself, until it gives up or looks up a name. */
+/* A client asks for more at once than would come ahead, or reads names alone
+ * where pages ahead are short: it reads on by itself, until it gives up or
+ * looks up a name. */
 TEST(test_left_to_the_client, struct world *w)
 {
 	struct rooms pf = {.g.caches = w->caches};
@@ -520,6 +522,11 @@ TEST(test_left_to_the_client, struct world *w)
 	/* It has given up. */
 	dirs_read(pf.sources->dirs, dir, 1 << 20, w->now_us);
 	w->now_us += 2000000;
+	assert_true(client_reads(&pf, cred, w));
+	/* Pages of 33 KiB have as many names as the client gets by itself. */
+	linkest_begin(pf.g.link,
+	    &(struct linkest_kept){.rate_Bps = 5000000, .base_us = 40000});
+	dirs_read(pf.sources->dirs, dir, DIRS_NAMES, w->now_us);
 	assert_true(client_reads(&pf, cred, w));
 	budget_free(pf.g.budget);
 	rooms_close(&pf, &cred, 1);
