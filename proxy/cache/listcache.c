@@ -137,6 +137,16 @@ struct listing *listcache_find(
 	return *link;
 }
 
+struct listing *listcache_find_current(
+    struct listcache *lc, const struct node *dir, uint32_t cred, bool plus)
+{
+	struct listing *l = listcache_find(lc, dir, cred, plus);
+
+	return l && l->bound.generation == attrcache_generation(lc->ac, dir)
+		   ? l
+		   : NULL;
+}
+
 static void listing_drop(
     struct listcache *lc, struct node_ext *x, struct listing *l)
 {

@@ -32,6 +32,9 @@ void listcache_free(struct listcache *lc);
  * now, and is good until something is learned. */
 struct listing *listcache_find(
     struct listcache *lc, const struct node *dir, uint32_t cred, bool plus);
+/* The same, but NULL where the directory has changed since. */
+struct listing *listcache_find_current(
+    struct listcache *lc, const struct node *dir, uint32_t cred, bool plus);
 
 /* One reply to READDIR or READDIRPLUS: the entries behind `cookie` (0: the
  * first ones), as they came. */

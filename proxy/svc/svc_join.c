@@ -323,13 +323,11 @@ static bool listing_would_tell(struct svc_rqst *rqst, struct node *dir)
 {
 	struct caches *c = rqst->svc->p.caches;
 	const nfs3_name *name = &rqst->args.dirop.name;
-	struct listing *l = listcache_find(c->lists, dir, rqst->cred_id, true);
+	struct listing *l =
+	    listcache_find_current(c->lists, dir, rqst->cred_id, true);
 
 	return fsys_lists_all(attrcache_fsys(c->attr, dir)) && name->len > 0 &&
-	       name->data[0] != '.' &&
-	       !(l && listing_complete(l) &&
-		   listing_binding(l).generation ==
-		       attrcache_generation(c->attr, dir));
+	       name->data[0] != '.' && !(l && listing_complete(l));
 }
 
 /* Asks the farm for the data or listing that the call lacks, if that may be

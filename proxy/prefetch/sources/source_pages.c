@@ -41,13 +41,10 @@ bool sources_listing_comes(struct sources *all, uint64_t dir)
 static bool is_begun(const struct sources *all, const struct credential *cred,
     const struct node *dir)
 {
-	const struct caches *c = all->g->caches;
-	struct listing *l =
-	    listcache_find(c->lists, dir, credential_id(cred), true);
+	struct listing *l = listcache_find_current(
+	    all->g->caches->lists, dir, credential_id(cred), true);
 
-	return l && !listing_complete(l) &&
-	       listing_binding(l).generation ==
-		   attrcache_generation(c->attr, dir);
+	return l && !listing_complete(l);
 }
 
 void source_pages_read(

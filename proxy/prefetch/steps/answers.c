@@ -174,16 +174,13 @@ static bool ask(
  * another one. */
 static struct listing *listing_of(struct answer_run *r, struct node *dir)
 {
-	const struct caches *c = r->all->g->caches;
-	struct listing *l =
-	    listcache_find(c->lists, dir, credential_id(r->cred), true);
+	struct listing *l = listcache_find_current(
+	    r->all->g->caches->lists, dir, credential_id(r->cred), true);
 	struct binding b;
 
 	if (!l)
 		return NULL;
 	b = listing_binding(l);
-	if (b.generation != attrcache_generation(c->attr, dir))
-		return NULL;
 	if (b.generation != r->bound.generation ||
 	    b.sent_us != r->bound.sent_us)
 		r->pos = 0;

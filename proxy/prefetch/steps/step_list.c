@@ -108,13 +108,10 @@ static struct listing *list_known(struct turn *t, struct node *dir)
 /* The listing, if some pages of it have come, of the directory as it is now. */
 static struct listing *list_begun(const struct turn *t, struct node *dir)
 {
-	struct listing *l = listcache_find(t->c->lists, dir, t->cred, true);
+	struct listing *l =
+	    listcache_find_current(t->c->lists, dir, t->cred, true);
 
-	if (!l || listing_complete(l) ||
-	    listing_binding(l).generation !=
-		attrcache_generation(t->c->attr, dir))
-		return NULL;
-	return l;
+	return l && !listing_complete(l) ? l : NULL;
 }
 
 /* The page behind the cookie, of `bytes`; `l` NULL: the first one. */
