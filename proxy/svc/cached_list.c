@@ -132,9 +132,9 @@ static void page_finish(
  * Whether the client left room for more than has come of a listing, as where a
  * short page was asked for ahead of it: then the server is asked for what still
  * fits, as it would be on a direct mount. Else the client would go on in short
- * pages, and Linux would ask for no more attributes. Who asks for the names
- * alone, gets more of them from the server in the same time. `room` bytes are
- * left.
+ * pages, and Linux would ask for no more attributes. A client that asks for the
+ * names alone gets more of them from the server in the same time. `room` bytes
+ * are left.
  */
 static bool lacks_rest(
     const struct page *p, const struct listing *l, size_t room)
@@ -144,16 +144,17 @@ static bool lacks_rest(
 	       (!p->plus || p->dir_room >= REST_MIN);
 }
 
-static void rest_args(const struct page *p, struct cached_answer *a,
-    const struct listing *l, size_t room)
+static enum cached_verdict page_rest(const struct page *p,
+    struct cached_answer *a, const struct listing *l, size_t room)
 {
 	if (!p->plus)
-		return;
+		return CACHED_MISS;
 	a->rest = (READDIRPLUS3args){.dir = p->call->args->readdirplus.dir,
 	    .cookie = listing_last_cookie(l),
 	    .dircount = (uint32_t)p->dir_room,
 	    .maxcount = (uint32_t)(room + LIST_HEAD_SIZE)};
 	memcpy(a->rest.cookieverf, listing_verf(l), NFS3_COOKIEVERFSIZE);
+	return CACHED_REST;
 }
 
 /* Makes the reply of the entries behind `cookie`. MISS where the server does
@@ -183,9 +184,8 @@ static enum cached_verdict page_make(
 		return CACHED_MISS;
 	}
 	if (all && lacks_rest(p, l, room - p->used)) {
-		rest_args(p, a, l, room - p->used);
 		free(p->buf);
-		return p->plus ? CACHED_REST : CACHED_MISS;
+		return page_rest(p, a, l, room - p->used);
 	}
 	if (!eof)
 		listing_remember(l, p->cookie, pos);

@@ -5,11 +5,10 @@
 #include "nfsproto/nfs3_object.h"
 #include "upstream/fetch.h"
 
-/* The bytes of a listing whose length nobody has said. */
+/* A listing is expected to have no more bytes than this. */
 enum { LISTING_BYTES = 4096 };
 
-/* The bytes to expect of a listing: clients leave room for much more than most
- * directories have. */
+/* Clients leave room for much more than most directories have. */
 static uint32_t list_bytes(uint32_t room)
 {
 	return room < LISTING_BYTES ? room : LISTING_BYTES;

@@ -11,7 +11,8 @@
 
 struct dirs;
 
-/* For dirs_read(): by READDIR, the names alone. */
+/* In place of bytes, for dirs_read(): the client reads names alone, by READDIR.
+ */
 #define DIRS_NAMES UINT32_MAX
 
 /* NULL without memory; of free(). */
@@ -32,7 +33,8 @@ bool dirs_renew(struct dirs *ds, uint64_t dir, uint64_t now_us);
  * READDIR: DIRS_NAMES; 0: it reads on no more. */
 void dirs_read(
     struct dirs *ds, uint64_t dir, uint32_t page_bytes, uint64_t now_us);
-/* How a client read the listing just before; 0: no client did. */
+/* Returns what dirs_read() was told of the directory within the last second; 0:
+ * nothing. */
 uint32_t dirs_read_page(const struct dirs *ds, uint64_t dir, uint64_t now_us);
 
 #endif

@@ -10,9 +10,9 @@
 #include "cache/known.h"
 #include "config/config.h"
 #include "link/budget.h"
+#include "link/waste.h"
 #include "nfsproto/nfs3_list.h"
 #include "nfsproto/nfs3_object.h"
-#include "link/waste.h"
 #include "prefetch/calls/flight.h"
 #include "prefetch/calls/refused.h"
 #include "prefetch/credentials/credentials.h"
@@ -25,9 +25,9 @@
 enum {
 	RUNS = 16,
 	SEEN_BITS = 512,
-	RUN_US = 5000000, /* a longer pause ends a run */
-	BEGINS = 2,       /* so many files make a run */
-	/* So many times as many are asked for as the client asked for. */
+	RUN_US = 5000000, /* a client that pauses for longer ends its run */
+	BEGINS = 2,       /* a run begins when its client asks for so many */
+	/* For each file that the client asked for, so many come ahead. */
 	GROWTH = 4,
 	/* Entries that are looked at for each that the client asked for. */
 	LOOKS = 64,
@@ -54,8 +54,10 @@ struct answer_run {
 	 * asked for again and again says nothing of others. */
 	uint64_t seen[SEEN_BITS / 64];
 	unsigned told, sent, looks;
-	size_t pos;           /* where it stands in the listing, */
-	struct binding bound; /* as long as that is this one */
+	/* The run stands here in the listing that is bound so; in another
+	 * listing it begins at the first entry. */
+	size_t pos;
+	struct binding bound;
 };
 
 struct answers {
