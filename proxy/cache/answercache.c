@@ -21,6 +21,11 @@ struct answercache {
 	size_t bytes;
 };
 
+uint32_t answer_key(const struct nfs_proc *proc, const union nfs_args *args)
+{
+	return proc->prog == NFSACL_PROGRAM ? args->getacl.mask : 0;
+}
+
 bool answer_of_version(const struct nfs_proc *proc)
 {
 	return proc->prog == NFSACL_PROGRAM || proc->proc == NFSPROC3_READLINK;

@@ -26,6 +26,8 @@ struct answer {
 	_Alignas(8) char body[]; /* the results as they came, in XDR */
 };
 
+/* Returns the `key` of the answer to a call. */
+uint32_t answer_key(const struct nfs_proc *proc, const union nfs_args *args);
 /* Whether an answer is about the object's version (READLINK, GETACL), and not
  * about its file system. */
 bool answer_of_version(const struct nfs_proc *proc);

@@ -240,11 +240,6 @@ static void passed(struct prefetch *pf, const struct heard *h, struct passed *p)
 	sources_passed(pf->sources, p);
 }
 
-static uint32_t mask_of(const struct observe_call *call)
-{
-	return call->proc->prog == NFSACL_PROGRAM ? call->args->getacl.mask : 0;
-}
-
 /* Tells everybody what the call says; its credential stays for as long. */
 static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
     struct passed *p)
@@ -261,8 +256,8 @@ static void hear(struct prefetch *pf, const struct heard *h, struct node *node,
 	}
 	if (answers_has(call->proc)) {
 		if (node && call->status == NFS3_OK)
-			answers_told(pf->answers, p->cred, node, mask_of(call),
-			    p->now_us);
+			answers_told(pf->answers, p->cred, node,
+			    answer_key(call->proc, call->args), p->now_us);
 		return;
 	}
 	if (mounted)

@@ -113,8 +113,7 @@ static void put_attr(
 enum cached_verdict cached_whole(
     const struct cached_call *call, struct cached_answer *a)
 {
-	uint32_t key =
-	    call->proc->prog == NFSACL_PROGRAM ? call->args->getacl.mask : 0;
+	uint32_t key = answer_key(call->proc, call->args);
 	const struct answer *kept;
 	struct known k;
 

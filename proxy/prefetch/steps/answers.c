@@ -19,6 +19,7 @@
 #include "prefetch/ground/ground.h"
 #include "prefetch/ground/hold.h"
 #include "prefetch/ground/worth.h"
+#include "prefetch/queue/queue.h"
 #include "prefetch/queue/want.h"
 #include "prefetch/steps/steps.h"
 
@@ -104,7 +105,6 @@ static void on_reply(struct flight *fl, enum reply_kind kind,
 struct answer_call {
 	const struct nfs_proc *proc; /* NULL: nothing */
 	union nfs_args args;
-	uint32_t key; /* as answercache_find() has it */
 };
 
 static struct answer_call call_of(
@@ -120,16 +120,15 @@ static struct answer_call call_of(
 	if (mask == 0)
 		return (struct answer_call){.proc = NULL};
 	return (struct answer_call){.proc = as->getacl,
-	    .args = {.getacl = {.object = node_fh(node), .mask = mask}},
-	    .key = mask};
+	    .args = {.getacl = {.object = node_fh(node), .mask = mask}}};
 }
 
 /* Whether the answer is kept, for the object as it is now, or comes already. */
 static bool is_there(const struct ground *g, const struct node *node,
     const struct answer_call *q, const struct fetch_about *about)
 {
-	const struct answer *kept =
-	    answercache_find(g->caches->answers, node, q->proc, q->key);
+	const struct answer *kept = answercache_find(
+	    g->caches->answers, node, q->proc, answer_key(q->proc, &q->args));
 
 	return (kept && kept->bound.generation ==
 			    attrcache_generation(g->caches->attr, node)) ||
@@ -359,6 +358,8 @@ void answers_told(struct answers *as, struct credential *cred,
 
 void answers_age(struct answers *as, uint64_t now_us)
 {
+	if (!queue_has_jobs(as->queue))
+		return;
 	for (unsigned i = 0; i < RUNS; i++)
 		if (as->runs[i].job.want && now_us - as->runs[i].us > RUN_US)
 			want_disown(&as->runs[i].job);

@@ -48,12 +48,18 @@ static void begin(struct step_world *s)
 	begin_with(s, NF3DIR);
 }
 
-/* Its client is told the list of this file; then the pump has its turn. */
-static void tell(struct step_world *s, int file, uint32_t mask)
+/* Its client is told the list of this file. */
+static void told(struct step_world *s, int file, uint32_t mask)
 {
 	s->pf.g.now_us = s->w->now_us;
 	answers_told(answers, s->cred, node_of(s->w, texts[file][1]), mask,
 	    s->w->now_us);
+}
+
+/* Then the pump has its turn, too. */
+static void tell(struct step_world *s, int file, uint32_t mask)
+{
+	told(s, file, mask);
 	(void)pump_run(s->steps, s->w->now_us);
 }
 
@@ -224,7 +230,7 @@ TEST(test_refused, struct step_world *s)
 	s->w->now_us += 6 * SECOND;
 	tell(s, 0, MASK);
 	tell(s, 1, MASK);
-	/* The others are still under way. */
+	/* The calls for the other files are still under way. */
 	assert_asked(s, 8);
 	assert_asked(s, 9);
 	assert_call(s, NULL, NULL);
@@ -248,10 +254,8 @@ TEST(test_pause, struct step_world *s)
 TEST(test_job_ends, struct step_world *s)
 {
 	begin(s);
-	s->pf.g.now_us = s->w->now_us;
-	for (int i = 0; i < 2; i++)
-		answers_told(answers, s->cred, node_of(s->w, texts[i][1]), MASK,
-		    s->w->now_us);
+	told(s, 0, MASK);
+	told(s, 1, MASK);
 	answers_age(answers, s->w->now_us + SECOND);
 	assert_true(queue_has_jobs(s->pf.queue));
 	answers_age(answers, s->w->now_us + 6 * SECOND);
@@ -264,10 +268,8 @@ TEST(test_job_ends, struct step_world *s)
 TEST(test_end_in_a_run, struct step_world *s)
 {
 	begin(s);
-	s->pf.g.now_us = s->w->now_us;
-	for (int i = 0; i < 2; i++)
-		answers_told(answers, s->cred, node_of(s->w, texts[i][1]), MASK,
-		    s->w->now_us);
+	told(s, 0, MASK);
+	told(s, 1, MASK);
 	assert_true(queue_has_jobs(s->pf.queue));
 	answers_free(answers);
 	assert_false(queue_has_jobs(s->pf.queue));
