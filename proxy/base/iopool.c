@@ -241,8 +241,9 @@ void iopool_submit(struct iopool *pool, struct iopool_job *job)
 	pthread_mutex_lock(&root->lock);
 	assert(!root->stop);
 	STAILQ_INSERT_TAIL(job->slow ? &root->slow : &root->todo, job, link);
-	pthread_cond_signal(&root->given);
 	pthread_mutex_unlock(&root->lock);
+	/* A thread that woke within the lock would have to wait for it. */
+	pthread_cond_signal(&root->given);
 }
 
 void iopool_drain(struct iopool *pool)

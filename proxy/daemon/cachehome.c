@@ -166,7 +166,8 @@ static void open_data(struct cachehome *h)
 	struct datacache_params dp = {.dir = path,
 	    .server = h->p.name,
 	    .size_bytes = o->disk_bytes,
-	    .iopool = h->p.iopool};
+	    .iopool = h->p.iopool,
+	    .base = h->p.base};
 	int rc =
 	    statedir_path(h->p.state, h->p.name, "data", path, sizeof(path));
 

@@ -26,6 +26,7 @@
 #include "nfsproto/rbuf.h"
 
 struct datacache;
+struct event_base;
 struct iopool;
 
 /* XXH3, 128 bits, of a handle. */
@@ -50,6 +51,9 @@ struct datacache_params {
 	const char *server;  /* for log lines; outlives the cache */
 	uint64_t size_bytes; /* what the files take on disk, at most */
 	struct iopool *iopool;
+	/* The loop, on which writes wait for some milliseconds for more; NULL:
+	 * they do not wait. */
+	struct event_base *base;
 };
 
 /*

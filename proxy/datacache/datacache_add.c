@@ -197,5 +197,5 @@ void datacache_add(struct datacache *dc, const struct datacache_add *add)
 		return;
 	}
 	dc->st.added_bytes += add->len;
-	writer_kick(dc, pend_kind(p));
+	writer_give(dc, p);
 }

@@ -10,6 +10,7 @@
  *   datacache_disk.c     names, entries and bytes of the files on disk
  *   datacache_segment.c  segment files: made, mapped, given up
  *   datacache_write.c    from the queue to a segment
+ *   datacache_batch.c    what one job writes
  *   datacache_tomb.c     tombstones: what must not come back after a start
  *   datacache_read.c     find: what is there, and may it be sent at once?
  *   datacache_request.c  jobs that read and verify for find
@@ -53,6 +54,7 @@ enum { WRITE_UNIT = 1 << 20 };
 struct datacache {
 	const char *server;
 	struct iopool *pool;
+	struct event_base *base;
 	char *dir;
 	int dirfd;
 	uint64_t id;         /* of this directory, made at random */

@@ -5,7 +5,9 @@
  * the next one. Positions and index entries are given out on the loop, so the
  * order of what is on disk is known before it is there.
  *
- *   pend_queue() ─▶ writer_kick(): a batch ─▶ job: payload, then entries
+ *   pend_queue() ─▶ writer_give(): enough, or the timer of GATHER_US
+ *                     ▼
+ *                  writer_kick(): a batch ─▶ job: payload, then entries
  *                     │ no room                ─▶ writer_on_written()
  *                     ▼
  *                  evict_kick() ─▶ segment_prepare() ─▶ writer_prepared()
@@ -15,17 +17,26 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/uio.h>
 
+#include <event2/event.h>
 #include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "datacache/datacache_batch.h"
 #include "datacache/datacache_disk.h"
 #include "datacache/datacache_index.h"
 #include "datacache/datacache_layout.h"
 
-enum { BATCH_BYTES = 4 << 20 /* of one write */ };
+enum {
+	BATCH_BYTES = 4 << 20, /* of one write */
+	/* A batch costs a thread's waking and three calls to the kernel, which
+	 * waits for the disk. A client that reads 4 KiB at a time would pay
+	 * that for each reply, so a batch is begun when so much is queued, or
+	 * so long after the first of it. */
+	GATHER_BYTES = 256 << 10,
+	GATHER_US = 10000,
+};
 
 TAILQ_HEAD(pend_list, pend);
 
@@ -37,16 +48,13 @@ struct writer {
 	struct pend_list moves; /* from other segments; they go first */
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
+	struct event *gathered; /* the timer of GATHER_US; NULL: none waits */
+	uint32_t gather_bytes;  /* queued since the last batch was begun */
 	uint64_t begun_us;      /* see writers_late_since() */
-	uint64_t took_us;       /* by the last write to the page cache */
 	bool busy;              /* the job runs */
 	bool waiting;           /* for a new segment, or for room for it */
 	bool preparing;         /* the new segment is being made */
-	int err;
-	unsigned n;
-	uint32_t pos, slot;
-	struct pend *batch[BATCH_MAX];
-	struct seg_entry entries[BATCH_MAX];
+	struct data_batch batch;
 };
 
 static struct pend_list *pend_list(struct datacache *dc, const struct pend *p)
@@ -165,107 +173,9 @@ void writer_discard_layout(struct datacache *dc, enum segment_kind kind)
 		w->waiting = false;
 }
 
-static int writev_all(int fd, struct iovec *iov, int n, uint64_t pos)
-{
-	while (n > 0) {
-		ssize_t done = pwritev(fd, iov, n, (off_t)pos);
-
-		if (done < 0 && errno == EINTR)
-			continue;
-		if (done <= 0)
-			return done < 0 ? -errno : -EIO;
-		pos += (uint64_t)done;
-		while (n > 0 && (size_t)done >= iov->iov_len) {
-			done -= (ssize_t)iov->iov_len;
-			iov++;
-			n--;
-		}
-		if (n > 0) {
-			iov->iov_base = (char *)iov->iov_base + done;
-			iov->iov_len -= (size_t)done;
-		}
-	}
-	return 0;
-}
-
-/* Write side by side what goes side by side; a pend whose bytes are damaged
- * leaves a hole, and gets no entry. */
-static int writer_write_data(struct writer *w, int fd, void **scratch)
-{
-	struct iovec iov[BATCH_MAX];
-	uint64_t pos = w->pos;
-	int rc = 0, k = 0;
-
-	for (unsigned i = 0; rc == 0 && i < w->n; i++) {
-		struct pend *p = w->batch[i];
-		struct seg_entry *e = &w->entries[i];
-		const unsigned char *data = pend_bytes(p, &scratch[i]);
-
-		if (!data) {
-			memset(e, 0, sizeof(*e));
-			rc = writev_all(fd, iov, k, pos);
-			pos = (uint64_t)p->pos + p->len;
-			k = 0;
-			continue;
-		}
-		e->extra = XXH3_64bits(data, p->len);
-		e->sum = entry_sum(e, w->dc->id);
-		iov[k].iov_base = (void *)(uintptr_t)data;
-		iov[k++].iov_len = p->len;
-	}
-	return rc < 0 ? rc : writev_all(fd, iov, k, pos);
-}
-
-/* Where the disk has room for some of the entries only, these are overwritten
- * with zeros: the cache forgets the data of the whole batch, so no tombstone
- * would ever void them. */
-static int writer_write_entries(struct writer *w, int fd)
-{
-	uint64_t pos = (uint64_t)w->slot * sizeof(w->entries[0]);
-	size_t len = w->n * sizeof(w->entries[0]);
-	int rc = write_all(fd, w->entries, len, pos);
-
-	if (rc < 0) {
-		memset(w->entries, 0, len);
-		(void)write_all(fd, w->entries, len, pos);
-	}
-	return rc;
-}
-
-static uint64_t batch_end(const struct writer *w)
-{
-	const struct pend *last = w->batch[w->n - 1];
-
-	return (uint64_t)last->pos + last->len;
-}
-
-/* In a thread. The entries are written after their data, so an entry that is on
- * disk can be relied on.
- *
- * The thread waits until the disk has the data. If the kernel failed to write a
- * page later, it would tell nobody, forget the page, and read zeros in its
- * place. A request for the extent beside it would bring these zeros into
- * memory, where datacache_find() would take them for verified data. */
 static void writer_run(struct iopool_job *job)
 {
-	uint64_t begun_us = clock_awake_us();
-	struct writer *w = (struct writer *)job;
-	struct segment *seg = w->batch[0]->seg;
-	void *scratch[BATCH_MAX] = {0};
-
-	w->err = writer_write_data(w, seg->fd, scratch);
-	w->took_us = clock_awake_us() - begun_us;
-	if (w->err == 0)
-		w->err = write_out(seg->fd, w->pos, batch_end(w) - w->pos);
-	if (w->err == 0)
-		w->err = writer_write_entries(w, seg->idx_fd);
-	for (unsigned i = 0; i < w->n; i++) {
-		const struct pend *p = w->batch[i];
-
-		if (w->err == 0 && p->by_layout && !p->kept_in_place)
-			segment_forget_entry(p->src, p->src_slot);
-		free(scratch[i]);
-	}
+	batch_write(&((struct writer *)job)->batch);
 }
 
 /* Measures what bytes of clients take; moved ones were read from the disk in
@@ -282,14 +192,14 @@ static void measure(struct writer *w)
 	struct datacache *dc = w->dc;
 	uint64_t us, most_us, bytes = 0;
 
-	for (unsigned i = 0; i < w->n; i++) {
-		if (w->batch[i]->src)
+	for (unsigned i = 0; i < w->batch.n; i++) {
+		if (w->batch.pends[i]->src)
 			return;
-		bytes += w->batch[i]->len;
+		bytes += w->batch.pends[i]->len;
 	}
-	if (w->err < 0 || bytes < LEAST)
+	if (w->batch.err < 0 || bytes < LEAST)
 		return;
-	us = w->took_us * WRITE_UNIT / bytes + 1;
+	us = w->batch.took_us * WRITE_UNIT / bytes + 1;
 	most_us = dc->write_us > 0 ? dc->write_us * MOST : FIRST_MOST_US;
 	if (us > most_us)
 		us = most_us;
@@ -305,26 +215,63 @@ static bool is_full(int err)
 static void batch_settle(struct writer *w)
 {
 	struct datacache *dc = w->dc;
-	unsigned n = w->n;
+	unsigned n = w->batch.n;
 
 	for (unsigned i = 0; i < n; i++) {
-		struct pend *p = w->batch[i];
+		struct pend *p = w->batch.pends[i];
 
-		if (p->by_layout && w->err == 0 && !p->kept_in_place)
+		if (p->by_layout && w->batch.err == 0 && !p->kept_in_place)
 			dc->st.layout_moved_bytes += p->len;
-		pend_settle(dc, p, w->err < 0 || p->bad || p->kept_in_place);
+		pend_settle(
+		    dc, p, w->batch.err < 0 || p->bad || p->kept_in_place);
 	}
 	/* The batch is empty before its pends are freed. */
-	w->n = 0;
+	w->batch.n = 0;
 	for (unsigned i = 0; i < n; i++)
-		pend_free(dc, w->batch[i]);
+		pend_free(dc, w->batch.pends[i]);
+}
+
+/* Begins a batch where enough is queued for one, or nothing waits for more;
+ * else the timer does. */
+static void writer_gather(struct writer *w)
+{
+	bool enough =
+	    !TAILQ_EMPTY(&w->moves) || w->gather_bytes >= GATHER_BYTES;
+	struct timeval tv = clock_timeval(GATHER_US);
+
+	if (enough || !w->gathered || w->dc->closing)
+		writer_kick(w->dc, w->kind);
+	else if (w->gather_bytes > 0 && !evtimer_pending(w->gathered, NULL) &&
+		 evtimer_add(w->gathered, &tv) < 0)
+		writer_kick(w->dc, w->kind);
+}
+
+static void writer_on_gathered(evutil_socket_t fd, short what, void *arg)
+{
+	const struct writer *w = arg;
+
+	(void)fd;
+	(void)what;
+	writer_kick(w->dc, w->kind);
+}
+
+void writer_give(struct datacache *dc, const struct pend *p)
+{
+	/* As many of these are enough as a batch has room for. */
+	const uint32_t least = GATHER_BYTES / BATCH_MAX;
+	struct writer *w = &dc->writers[pend_kind(p)];
+
+	/* The queue may be long where the disk hangs. */
+	if (w->gather_bytes < GATHER_BYTES)
+		w->gather_bytes += p->len > least ? p->len : least;
+	writer_gather(w);
 }
 
 static void writer_on_written(struct iopool_job *job)
 {
 	struct writer *w = (struct writer *)job;
 	struct datacache *dc = w->dc;
-	struct segment *seg = w->batch[0]->seg;
+	struct segment *seg = w->batch.pends[0]->seg;
 
 	measure(w);
 	batch_settle(w);
@@ -332,23 +279,23 @@ static void writer_on_written(struct iopool_job *job)
 	w->begun_us = 0;
 	/* If the segment was given up or sealed meanwhile, its files were left
 	 * open for this job. */
-	if (w->err < 0 && !seg->dead)
+	if (w->batch.err < 0 && !seg->dead)
 		segment_seal(seg);
-	if (w->err < 0 && w->kind == SEGMENT_LAYOUT)
-		layout_failed(dc, seg, w->err);
-	else if (w->err < 0 && !seg->dead && !is_full(w->err))
-		datacache_failed(dc, "write", w->err);
+	if (w->batch.err < 0 && w->kind == SEGMENT_LAYOUT)
+		layout_failed(dc, seg, w->batch.err);
+	else if (w->batch.err < 0 && !seg->dead && !is_full(w->batch.err))
+		datacache_failed(dc, "write", w->batch.err);
 	/* Eviction moves no pinned data while the disk is full. */
-	else if (is_full(w->err))
+	else if (is_full(w->batch.err))
 		dc->full = true;
 	rbuf_unref(&seg->rb);
-	writer_kick(dc, w->kind);
+	writer_gather(w);
 }
 
 static void writer_add(struct writer *w, struct pend *p)
 {
 	struct segment *seg = w->seg;
-	struct seg_entry *e = &w->entries[w->n];
+	struct seg_entry *e = &w->batch.entries[w->batch.n];
 	unsigned kind = ENTRY_DATA;
 
 	if (p->flags & EXT_FIRM)
@@ -369,7 +316,7 @@ static void writer_add(struct writer *w, struct pend *p)
 	e->offset = p->offset;
 	e->pos = p->pos;
 	e->len_kind = p->len | (uint32_t)kind << 24;
-	w->batch[w->n++] = p;
+	w->batch.pends[w->batch.n++] = p;
 }
 
 static bool writer_fits(const struct writer *w, const struct pend *p)
@@ -405,14 +352,15 @@ void writer_kick(struct datacache *dc, enum segment_kind kind)
 	 * until eviction knows what it moves. */
 	if (kind == SEGMENT_DEMAND && w->seg->used == 0 && evict_is_reading(dc))
 		return;
-	w->pos = w->seg->used;
-	w->slot = w->seg->slots;
-	while (
-	    p && w->n < BATCH_MAX && bytes < BATCH_BYTES && writer_fits(w, p)) {
+	w->batch.pos = w->seg->used;
+	w->batch.slot = w->seg->slots;
+	while (p && w->batch.n < BATCH_MAX && bytes < BATCH_BYTES &&
+	       writer_fits(w, p)) {
 		bytes += p->len;
 		writer_add(w, p);
 		p = writer_first(w);
 	}
+	w->gather_bytes = TAILQ_EMPTY(&w->queue) ? 0 : GATHER_BYTES;
 	segment_charge(w->seg);
 	rbuf_ref(&w->seg->rb);
 	w->busy = true;
@@ -516,7 +464,8 @@ bool writer_has(const struct segment *seg)
 {
 	const struct writer *w = &seg->dc->writers[seg->kind];
 
-	return w->seg == seg || (w->n > 0 && w->batch[0]->seg == seg);
+	return w->seg == seg ||
+	       (w->batch.n > 0 && w->batch.pends[0]->seg == seg);
 }
 
 bool writer_leave(struct segment *seg)
@@ -552,10 +501,33 @@ bool writers_init(struct datacache *dc)
 		w->job.run = writer_run;
 		w->job.slow = true;
 		w->job.done = writer_on_written;
-		w->dc = dc;
+		w->dc = w->batch.dc = dc;
 		w->kind = (enum segment_kind)k;
 		TAILQ_INIT(&w->moves);
 		TAILQ_INIT(&w->queue);
 	}
 	return dc->writers != NULL;
+}
+
+void writers_begin(struct datacache *dc, struct event_base *base)
+{
+	for (int k = 0; base && k < SEGMENT_KINDS; k++) {
+		struct writer *w = &dc->writers[k];
+
+		w->gathered = evtimer_new(base, writer_on_gathered, w);
+		/* Behind all that anybody waits for. */
+		if (w->gathered)
+			event_priority_set(
+			    w->gathered, event_base_get_npriorities(base) - 1);
+	}
+}
+
+void writers_end(struct datacache *dc)
+{
+	for (int k = 0; k < SEGMENT_KINDS; k++) {
+		if (dc->writers[k].gathered)
+			event_free(dc->writers[k].gathered);
+		dc->writers[k].gathered = NULL;
+		writer_kick(dc, (enum segment_kind)k);
+	}
 }

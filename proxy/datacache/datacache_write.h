@@ -8,6 +8,7 @@
 
 #include "datacache/datacache_segment.h"
 
+struct event_base;
 struct extent;
 struct file;
 struct seg_entry;
@@ -73,12 +74,19 @@ bool pend_move(struct datacache *dc, const struct file *f, struct extent *x,
 void pend_free(struct datacache *dc, struct pend *p);
 
 bool writers_init(struct datacache *dc);
+/* Has batches wait for some milliseconds for more, on this loop; NULL: each is
+ * begun at once. */
+void writers_begin(struct datacache *dc, struct event_base *base);
+/* Ends that waiting: begins to write what is queued. */
+void writers_end(struct datacache *dc);
 /* Drop what waits to be written, of all kinds. */
 void writers_discard(struct datacache *dc);
 /* The same of one kind; only what comes from segments. */
 void writer_discard_moves(struct datacache *dc, enum segment_kind kind);
 /* Drop the moves of the layout; what they were to move stays in its place. */
 void writer_discard_layout(struct datacache *dc, enum segment_kind kind);
+/* The pend was queued, and is written soon. */
+void writer_give(struct datacache *dc, const struct pend *p);
 /* Begin to write the next batch, if that can be done now. */
 void writer_kick(struct datacache *dc, enum segment_kind kind);
 /* Begin to make the segment that it waits for. */

@@ -31,6 +31,7 @@ struct fixture {
 	uint64_t size;
 	uint64_t most_disk; /* that was seen */
 	unsigned woken;
+	bool gathers; /* writes wait for more, on `base` */
 };
 
 static inline uint64_t pattern_word(
@@ -87,7 +88,8 @@ static inline void fixture_open(struct fixture *fx)
 	struct datacache_params p = {.dir = fx->dir,
 	    .server = "nas",
 	    .size_bytes = fx->size,
-	    .iopool = fx->pool};
+	    .iopool = fx->pool,
+	    .base = fx->gathers ? fx->base : NULL};
 	char err[256];
 
 	fx->dc = datacache_load(&p, err, sizeof(err));

@@ -2,7 +2,7 @@
 /* Reads find the data that was added, and no other, from memory and from disk;
  * test_datacache_disk.c tests the disk itself. */
 #include "datacache/datacache_fixture.h"
-#include "datacache/datacache_private.h"
+#include "datacache/datacache_write.h"
 
 FIXTURE(struct fixture, fixture_of_16m, fixture_end);
 
@@ -436,4 +436,41 @@ TEST(test_spares_for_a_while, struct fixture *fx)
 		iopool_drain(fx->pool);
 	}
 	assert_true(i > 32 && i < 2000);
+}
+
+static void write_out_all(struct fixture *fx)
+{
+	while (stats_of(fx).pending_bytes > 0)
+		event_base_loop(fx->base, EVLOOP_ONCE);
+}
+
+/* The cache writes together the data that comes in bit by bit: a client that
+ * reads 4 KiB at a time does not pay for a write of each. */
+TEST(test_gathered, struct fixture *fx)
+{
+	fixture_close(fx);
+	fx->gathers = true;
+	fixture_open(fx);
+	add_some(fx, 0, 1, 0, 4 * KIB, FIRM);
+	write_out_all(fx);
+	for (unsigned i = 1; i < BATCH_MAX; i++) {
+		add_some(fx, i, 1, 0, 4 * KIB, FIRM);
+		assert_int_equal(iopool_jobs(fx->pool), 0);
+		assert_true(find_some(fx, i, 1, 0, 4 * KIB));
+	}
+	write_out_all(fx);
+	/* As many as a write takes do not wait, nor does a large one. */
+	for (unsigned i = 0; i < BATCH_MAX; i++)
+		add_some(fx, i, 2, 0, 4 * KIB, FIRM);
+	assert_int_equal(iopool_jobs(fx->pool), 1);
+	write_out_all(fx);
+	add_some(fx, 0, 3, 0, 256 * KIB, FIRM);
+	assert_int_equal(iopool_jobs(fx->pool), 1);
+	write_out_all(fx);
+	/* A stop loses nothing. */
+	add_some(fx, 1, 3, 0, 4 * KIB, FIRM);
+	assert_int_equal(iopool_jobs(fx->pool), 0);
+	fixture_reopen(fx);
+	assert_true(find_some(fx, 1, 3, 0, 4 * KIB));
+	assert_true(find_some(fx, 0, 3, 0, 256 * KIB));
 }
