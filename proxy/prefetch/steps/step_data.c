@@ -13,6 +13,8 @@ enum {
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
+	/* Clients cache data in pages, and ask from the beginning of one on. */
+	PAGE_BYTES = 4096,
 };
 
 static uint32_t first_bytes(const struct turn *t)
@@ -28,6 +30,7 @@ static uint32_t first_bytes(const struct turn *t)
 		asked = FIRST_MAX;
 	if (asked > n && t->k.policy->prefetch == CONFIG_PREFETCH_ON)
 		n = asked;
+	n = (n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
 	return (uint32_t)(n < t->node->size ? n : t->node->size);
 }
 
@@ -163,7 +166,9 @@ static size_t one_extent(
 }
 
 /* The parts of the file that are wanted beyond the first bytes. A session has
- * the time for all that was read, where there is no pattern in that. */
+ * the time for all that was read, where there is no pattern in that. Where all
+ * of a file is wanted, the first bytes are part of it, since other READs change
+ * how many these are while the want stands behind them. */
 static size_t extents(const struct turn *t, struct predictor_extent *ext)
 {
 	const struct wish *w = t->wish;
@@ -177,14 +182,13 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		return predictor_extents(
 		    t->g->predictor, w->object, ext, EXTENTS);
 	if (wish_is_of_session(w))
-		return w->read_bytes > first
-			   ? one_extent(ext, first, w->read_bytes - first)
-			   : 0;
+		return w->read_bytes > first ? one_extent(ext, 0, w->read_bytes)
+					     : 0;
 	/* Nobody has read it yet: as files of its kind are read. */
 	if (w->first_bytes == 0 && t->node->size > first &&
 	    sources_rest(
 		t->s->sources, t->w, t->node->size, t->node->size - first))
-		return one_extent(ext, first, t->node->size - first);
+		return one_extent(ext, 0, t->node->size);
 	return 0;
 }
 

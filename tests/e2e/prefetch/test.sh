@@ -3,7 +3,8 @@
 # prefetch what is fetched ahead: right, of nobody else's, and an end to it
 # lab: --rtt 40ms --rate 20mbit --timeout 900
 #
-# prefetch [PART...]: gain acls silence changes settings faults users (all).
+# prefetch [PART...]: gain acls libraries silence changes settings faults users
+# (all).
 # E2E_SILENCE: seconds in which there is to be no call (20).
 # The kernel client's caches are emptied before each run of the job; what the
 # job prints is what it prints on the direct mount.
@@ -12,7 +13,7 @@ export PYTHONDONTWRITEBYTECODE=1
 
 parts=("$@")
 [ ${#parts[@]} -gt 0 ] ||
-	parts=(gain acls silence changes settings faults users)
+	parts=(gain acls libraries silence changes settings faults users)
 tool() { python3 "$E2E/prefetch/prefetch.py" "$@"; }
 
 proxy_restart() {	# [KEY=VALUE...]
@@ -58,6 +59,7 @@ train() {
 # Calls to the server, calls ahead, READs, up to now.
 calls() { forefetch stats --json | tool calls; }
 nfsd_calls() { lab_served | awk '{ for (i = 3; i <= NF; i++) n += $i; print n }'; }
+nfsd_read_bytes() { lab_in server awk '/^io / {print $2}' /proc/net/rpc/nfsd; }
 
 # Milliseconds. Not a wait for something to happen: the time is what is tested.
 pause() {
@@ -104,6 +106,28 @@ part_acls() {
 	waited=$((after[0] - before[0] - (after[1] - before[1])))
 	check "ls -l of $files files, 20 links: it waits for $waited calls" \
 		test $((waited * 4)) -le $files
+}
+
+# Libraries are mapped: their pages are read in no order, a few at the beginning
+# first. Between them sources are read, of which more is read first.
+part_libraries() {
+	local before after all i
+	mkdir -p "$LAB_EXPORT/lib"
+	for i in {10..49}; do
+		head -c $((100000 + i * 4001)) /dev/urandom >"$LAB_EXPORT/lib/$i.so"
+		head -c $((i * 997)) /dev/urandom >"$LAB_EXPORT/lib/$i.py"
+	done
+	expect
+	tool libraries "$LAB_FLOOR/lib" >/tmp/want.lib
+	all=$(cat "$LAB_EXPORT"/lib/* | wc -c)
+	client_empty
+	before=$(nfsd_read_bytes)
+	tool libraries "$LAB_PROXY/lib" >/tmp/got.lib
+	lab_settle 1
+	after=$(nfsd_read_bytes)
+	same "libraries: output" /tmp/want.lib /tmp/got.lib
+	check "libraries: the server sends $((after - before)) bytes of $all" \
+		test $(((after - before) * 50)) -le $((all * 51))
 }
 
 part_silence() {
