@@ -42,7 +42,7 @@ PRIVATE = {
     "predictor/persist": "persist_format.h portable.h",
     "predictor/trace": "trace_format.h trace_line.h",
     "proxy/datacache": "datacache_dir.h datacache_disk.h datacache_index.h datacache_layout.h"
-                       " datacache_request.h datacache_segment.h datacache_write.h",
+                       " datacache_request.h datacache_segment.h datacache_write.h datacache_batch.h",
     "proxy/config": "config_binds.h config_key.h config_parse.h config_value.h",
     "proxy/svc": "cached.h doubt.h exports.h svc_pieces.h svc_rqst.h",
     "proxy/prefetch/queue": "lane.h",

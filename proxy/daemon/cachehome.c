@@ -167,7 +167,7 @@ static void open_data(struct cachehome *h)
 	    .server = h->p.name,
 	    .size_bytes = o->disk_bytes,
 	    .iopool = h->p.iopool,
-	    .base = h->p.base};
+	    .gathers = true};
 	int rc =
 	    statedir_path(h->p.state, h->p.name, "data", path, sizeof(path));
 
@@ -375,6 +375,8 @@ void cachehome_set_shares(
 
 bool cachehome_settle(struct cachehome *h)
 {
+	if (h->caches->data)
+		datacache_settle(h->caches->data);
 	return !h->open.busy && (!h->save || metasave_settle(h->save));
 }
 

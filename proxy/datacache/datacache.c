@@ -110,7 +110,7 @@ struct datacache *datacache_load(
 	dc->st.memory_bytes = malloc_bytes(sizeof(*dc));
 	dc->server = p->server;
 	dc->pool = p->iopool;
-	dc->base = p->base;
+	dc->gathers = p->gathers;
 	dc->dir = strdup(p->dir);
 	dc->dirfd = -1;
 	dc->size_bytes = p->size_bytes;
@@ -128,11 +128,16 @@ struct datacache *datacache_load(
 
 void datacache_begin(struct datacache *dc)
 {
-	writers_begin(dc, dc->base);
 	load_retire(dc);
 	/* It may have been larger; else there is no haste. */
 	if (dc->st.disk_bytes > dc->size_bytes)
 		evict_kick(dc);
+}
+
+void datacache_settle(struct datacache *dc)
+{
+	dc->gathers = false;
+	writers_flush(dc);
 }
 
 void datacache_close(struct datacache *dc)
@@ -141,7 +146,7 @@ void datacache_close(struct datacache *dc)
 		return;
 	dc->closing = true;
 	requests_forget_waiters(dc);
-	writers_end(dc);
+	datacache_settle(dc);
 	iopool_drain(dc->pool);
 	writers_discard(dc);
 	/* Discarded moves may have held segments, whose unlinking runs now. */

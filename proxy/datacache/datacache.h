@@ -26,7 +26,6 @@
 #include "nfsproto/rbuf.h"
 
 struct datacache;
-struct event_base;
 struct iopool;
 
 /* XXH3, 128 bits, of a handle. */
@@ -51,9 +50,9 @@ struct datacache_params {
 	const char *server;  /* for log lines; outlives the cache */
 	uint64_t size_bytes; /* what the files take on disk, at most */
 	struct iopool *iopool;
-	/* The loop, on which writes wait for some milliseconds for more; NULL:
-	 * they do not wait. */
-	struct event_base *base;
+	/* A few bytes are not written before more come, or the next tick does:
+	 * a kill may lose what came within a second. */
+	bool gathers;
 };
 
 /*
@@ -65,7 +64,11 @@ struct datacache_params {
 struct datacache *datacache_load(
     const struct datacache_params *p, char *err, size_t errlen);
 void datacache_begin(struct datacache *dc);
-/* Waits for writes under way; waiters are forgotten without a word. */
+/* Begins to write all that waits for more, as will be done at once from now on.
+ * To be called before a close, which then need not wait for that. */
+void datacache_settle(struct datacache *dc);
+/* Writes what is queued, and waits for that; waiters are forgotten without a
+ * word. */
 void datacache_close(struct datacache *dc);
 
 enum { DATA_PIECES_MAX = 64 };

@@ -139,6 +139,7 @@ void datacache_tick(struct datacache *dc, uint64_t now_us, bool patient)
 	uint64_t late_us = late_since(dc, now_us);
 	struct disk_health *h = dc->health;
 
+	writers_flush(dc);
 	forgive(dc, now_us);
 	if (late_us > 0 && dc->st.hangs_since_us == 0)
 		hang_begin(dc, late_us, now_us);

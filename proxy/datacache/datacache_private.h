@@ -25,8 +25,8 @@
  *   compact.c            when the layout pass runs
  *
  * The nouns have headers: datacache_index.h (extents and files),
- * datacache_segment.h, datacache_write.h (pends), datacache_request.h,
- * datacache_disk.h (entries). Data moves like this:
+ * datacache_segment.h, datacache_write.h (pends), datacache_batch.h,
+ * datacache_request.h, datacache_disk.h (entries). Data moves like this:
  *
  *   add ─▶ pend ─▶ writer (a job) ─▶ segment ─▶ mapping ─▶ find ─▶ a reply
  *           │ found in memory           │ ▲
@@ -54,7 +54,6 @@ enum { WRITE_UNIT = 1 << 20 };
 struct datacache {
 	const char *server;
 	struct iopool *pool;
-	struct event_base *base;
 	char *dir;
 	int dirfd;
 	uint64_t id;         /* of this directory, made at random */
@@ -67,6 +66,7 @@ struct datacache {
 	bool off;             /* switched off, since the disk failed */
 	bool full;            /* the disk takes nothing at present */
 	bool closing;
+	bool gathers; /* see datacache_params */
 	uint64_t full_skipped_bytes;
 	uint64_t dying_bytes;  /* of segments that are being unlinked */
 	uint64_t held_bytes;   /* of unlinked ones that somebody sends from */

@@ -5,7 +5,7 @@
  * the next one. Positions and index entries are given out on the loop, so the
  * order of what is on disk is known before it is there.
  *
- *   pend_queue() ─▶ writer_give(): enough, or the timer of GATHER_US
+ *   pend_queue() ─▶ writer_give(): enough, or the next tick
  *                     ▼
  *                  writer_kick(): a batch ─▶ job: payload, then entries
  *                     │ no room                ─▶ writer_on_written()
@@ -15,11 +15,7 @@
 #include "datacache/datacache_write.h"
 
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
-
-#include <event2/event.h>
-#include <xxhash.h>
 
 #include "base/clock.h"
 #include "base/log.h"
@@ -32,10 +28,9 @@ enum {
 	BATCH_BYTES = 4 << 20, /* of one write */
 	/* A batch costs a thread's waking and three calls to the kernel, which
 	 * waits for the disk. A client that reads 4 KiB at a time would pay
-	 * that for each reply, so a batch is begun when so much is queued, or
-	 * so long after the first of it. */
+	 * that for each reply, so what is queued waits for so much, or for the
+	 * next tick. */
 	GATHER_BYTES = 256 << 10,
-	GATHER_US = 10000,
 };
 
 TAILQ_HEAD(pend_list, pend);
@@ -48,12 +43,13 @@ struct writer {
 	struct pend_list moves; /* from other segments; they go first */
 	struct pend_list queue; /* from memory */
 	struct segment *seg;    /* being filled */
-	struct event *gathered; /* the timer of GATHER_US; NULL: none waits */
-	uint32_t gather_bytes;  /* queued since the last batch was begun */
-	uint64_t begun_us;      /* see writers_late_since() */
-	bool busy;              /* the job runs */
-	bool waiting;           /* for a new segment, or for room for it */
-	bool preparing;         /* the new segment is being made */
+	/* Of what is queued from memory, a small piece counts for more; 0:
+	 * there is nothing. More than GATHER_BYTES does not matter. */
+	uint32_t gather_bytes;
+	uint64_t begun_us; /* see writers_late_since() */
+	bool busy;         /* the job runs */
+	bool waiting;      /* for a new segment, or for room for it */
+	bool preparing;    /* the new segment is being made */
 	struct data_batch batch;
 };
 
@@ -231,37 +227,21 @@ static void batch_settle(struct writer *w)
 		pend_free(dc, w->batch.pends[i]);
 }
 
-/* Begins a batch where enough is queued for one, or nothing waits for more;
- * else the timer does. */
+/* Begins a batch where enough is queued for one, or nothing waits for more. */
 static void writer_gather(struct writer *w)
 {
-	bool enough =
-	    !TAILQ_EMPTY(&w->moves) || w->gather_bytes >= GATHER_BYTES;
-	struct timeval tv = clock_timeval(GATHER_US);
-
-	if (enough || !w->gathered || w->dc->closing)
+	if (!w->dc->gathers || !TAILQ_EMPTY(&w->moves) ||
+	    w->gather_bytes >= GATHER_BYTES)
 		writer_kick(w->dc, w->kind);
-	else if (w->gather_bytes > 0 && !evtimer_pending(w->gathered, NULL) &&
-		 evtimer_add(w->gathered, &tv) < 0)
-		writer_kick(w->dc, w->kind);
-}
-
-static void writer_on_gathered(evutil_socket_t fd, short what, void *arg)
-{
-	const struct writer *w = arg;
-
-	(void)fd;
-	(void)what;
-	writer_kick(w->dc, w->kind);
 }
 
 void writer_give(struct datacache *dc, const struct pend *p)
 {
-	/* As many of these are enough as a batch has room for. */
+	/* Small pieces count for so much that BATCH_MAX of them are enough. */
 	const uint32_t least = GATHER_BYTES / BATCH_MAX;
 	struct writer *w = &dc->writers[pend_kind(p)];
 
-	/* The queue may be long where the disk hangs. */
+	/* It stops there: where the disk hangs, the queue may be long. */
 	if (w->gather_bytes < GATHER_BYTES)
 		w->gather_bytes += p->len > least ? p->len : least;
 	writer_gather(w);
@@ -509,25 +489,9 @@ bool writers_init(struct datacache *dc)
 	return dc->writers != NULL;
 }
 
-void writers_begin(struct datacache *dc, struct event_base *base)
+void writers_flush(struct datacache *dc)
 {
-	for (int k = 0; base && k < SEGMENT_KINDS; k++) {
-		struct writer *w = &dc->writers[k];
-
-		w->gathered = evtimer_new(base, writer_on_gathered, w);
-		/* Behind all that anybody waits for. */
-		if (w->gathered)
-			event_priority_set(
-			    w->gathered, event_base_get_npriorities(base) - 1);
-	}
-}
-
-void writers_end(struct datacache *dc)
-{
-	for (int k = 0; k < SEGMENT_KINDS; k++) {
-		if (dc->writers[k].gathered)
-			event_free(dc->writers[k].gathered);
-		dc->writers[k].gathered = NULL;
-		writer_kick(dc, (enum segment_kind)k);
-	}
+	for (int k = 0; k < SEGMENT_KINDS; k++)
+		if (dc->writers[k].gather_bytes > 0)
+			writer_kick(dc, (enum segment_kind)k);
 }

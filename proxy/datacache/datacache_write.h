@@ -8,7 +8,6 @@
 
 #include "datacache/datacache_segment.h"
 
-struct event_base;
 struct extent;
 struct file;
 struct seg_entry;
@@ -74,11 +73,8 @@ bool pend_move(struct datacache *dc, const struct file *f, struct extent *x,
 void pend_free(struct datacache *dc, struct pend *p);
 
 bool writers_init(struct datacache *dc);
-/* Has batches wait for some milliseconds for more, on this loop; NULL: each is
- * begun at once. */
-void writers_begin(struct datacache *dc, struct event_base *base);
-/* Ends that waiting: begins to write what is queued. */
-void writers_end(struct datacache *dc);
+/* Begins to write what waits for more. */
+void writers_flush(struct datacache *dc);
 /* Drop what waits to be written, of all kinds. */
 void writers_discard(struct datacache *dc);
 /* The same of one kind; only what comes from segments. */

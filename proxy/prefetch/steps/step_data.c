@@ -13,11 +13,14 @@ enum {
 	/* Of a file that was never read, however much is read first of others.
 	 */
 	FIRST_MAX = 131072,
-	/* Clients cache data in pages, and ask from the beginning of one on. */
+	/* Clients ask from the beginning of a page on, and a READ of which less
+	 * than a page is there is sent whole (cached_read.c, svc_join.c). So
+	 * the first bytes end with a page. */
 	PAGE_BYTES = 4096,
 };
 
-static uint32_t first_bytes(const struct turn *t)
+/* As many first bytes as are worth asking for at this moment. */
+static uint64_t first_now(const struct turn *t)
 {
 	uint64_t n = t->k.policy->prefetch_block_size *
 		     t->k.policy->prefetch_block_count;
@@ -30,8 +33,19 @@ static uint32_t first_bytes(const struct turn *t)
 		asked = FIRST_MAX;
 	if (asked > n && t->k.policy->prefetch == CONFIG_PREFETCH_ON)
 		n = asked;
-	n = (n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
-	return (uint32_t)(n < t->node->size ? n : t->node->size);
+	return (n + PAGE_BYTES - 1) / PAGE_BYTES * PAGE_BYTES;
+}
+
+/* How many bytes of the file come first. A want keeps the number with which it
+ * began, though the READs of other files change it for later wants: its rest
+ * begins behind that. */
+static uint32_t first_bytes(const struct turn *t)
+{
+	struct want_place *at = &t->at->place;
+
+	if (at->first_bytes == 0)
+		at->first_bytes = first_now(t);
+	return (uint32_t)min_u64(at->first_bytes, t->node->size);
 }
 
 /* Where the piece of the row begins at which the want stands, or the first one
@@ -166,9 +180,7 @@ static size_t one_extent(
 }
 
 /* The parts of the file that are wanted beyond the first bytes. A session has
- * the time for all that was read, where there is no pattern in that. Where all
- * of a file is wanted, the first bytes are part of it, since other READs change
- * how many these are while the want stands behind them. */
+ * the time for all that was read, where there is no pattern in that. */
 static size_t extents(const struct turn *t, struct predictor_extent *ext)
 {
 	const struct wish *w = t->wish;
@@ -182,13 +194,14 @@ static size_t extents(const struct turn *t, struct predictor_extent *ext)
 		return predictor_extents(
 		    t->g->predictor, w->object, ext, EXTENTS);
 	if (wish_is_of_session(w))
-		return w->read_bytes > first ? one_extent(ext, 0, w->read_bytes)
-					     : 0;
+		return w->read_bytes > first
+			   ? one_extent(ext, first, w->read_bytes - first)
+			   : 0;
 	/* Nobody has read it yet: as files of its kind are read. */
 	if (w->first_bytes == 0 && t->node->size > first &&
 	    sources_rest(
 		t->s->sources, t->w, t->node->size, t->node->size - first))
-		return one_extent(ext, 0, t->node->size);
+		return one_extent(ext, first, t->node->size - first);
 	return 0;
 }
 

@@ -8,7 +8,8 @@ prefetch.py job DIR [OPTION...]      stats and reads them in a fixed order, and
     --think SECONDS  after each file
     --progress FILE  how many are done
 prefetch.py change DIR SEED          as others would, on the server
-prefetch.py libraries DIR            reads them in another order than sources
+prefetch.py libraries DIR            reads *.py whole, and other files as mapped
+                                     libraries are read
 prefetch.py calls [JSON]             of `forefetch stats --json`: all calls to
                                      the server, those ahead, READ
 prefetch.py relay PORT HOST:PORT LOG [PORT HOST:PORT LOG]...

@@ -111,21 +111,24 @@ part_acls() {
 # Libraries are mapped: their pages are read in no order, a few at the beginning
 # first. Between them sources are read, of which more is read first.
 part_libraries() {
-	local before after all i
+	local before after all ahead now i
 	mkdir -p "$LAB_EXPORT/lib"
 	for i in {10..49}; do
-		head -c $((100000 + i * 4001)) /dev/urandom >"$LAB_EXPORT/lib/$i.so"
+		head -c $((i * 7001 - 50000)) /dev/urandom >"$LAB_EXPORT/lib/$i.so"
 		head -c $((i * 997)) /dev/urandom >"$LAB_EXPORT/lib/$i.py"
 	done
 	expect
 	tool libraries "$LAB_FLOOR/lib" >/tmp/want.lib
 	all=$(cat "$LAB_EXPORT"/lib/* | wc -c)
 	client_empty
+	read -r _ ahead _ < <(calls)
 	before=$(nfsd_read_bytes)
 	tool libraries "$LAB_PROXY/lib" >/tmp/got.lib
 	lab_settle 1
 	after=$(nfsd_read_bytes)
+	read -r _ now _ < <(calls)
 	same "libraries: output" /tmp/want.lib /tmp/got.lib
+	check "libraries: $((now - ahead)) calls ahead" test $((now - ahead)) -ge 40
 	check "libraries: the server sends $((after - before)) bytes of $all" \
 		test $(((after - before) * 50)) -le $((all * 51))
 }

@@ -31,7 +31,7 @@ struct fixture {
 	uint64_t size;
 	uint64_t most_disk; /* that was seen */
 	unsigned woken;
-	bool gathers; /* writes wait for more, on `base` */
+	bool gathers; /* writes wait for more */
 };
 
 static inline uint64_t pattern_word(
@@ -89,7 +89,7 @@ static inline void fixture_open(struct fixture *fx)
 	    .server = "nas",
 	    .size_bytes = fx->size,
 	    .iopool = fx->pool,
-	    .base = fx->gathers ? fx->base : NULL};
+	    .gathers = fx->gathers};
 	char err[256];
 
 	fx->dc = datacache_load(&p, err, sizeof(err));
