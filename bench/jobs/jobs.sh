@@ -11,7 +11,7 @@ job_where() {
 	case $1 in
 	import | import-1) echo import ;;
 	node | node-1) echo node ;;
-	git | grep | grep-all | grep-500 | build) echo git ;;
+	git | grep | grep-all | grep-500 | ls | build) echo git ;;
 	*+*) echo . ;;
 	filters) echo filters/4 ;;
 	filters-*) echo "filters/${1#filters-}" ;;
@@ -32,6 +32,7 @@ job_warm() {
 	git | status | log | checkout) git --version ;;
 	*+*) job_warm "${1%%+*}"; job_warm "${1#*+}" ;;
 	grep* | tree-grep) grep --version ;;
+	ls) ls -l / ;;
 	build | compile* | zstd | andrew-make | farm)
 		echo 'int main;' | gcc -O0 -c -xc - -o "$state/tmp/warm.o"
 		size "$state/tmp/warm.o" ;;
@@ -78,6 +79,7 @@ print(numpy.__version__, numpy.linalg.det(numpy.eye(3)))' ;;
 	grep-500)
 		grep -rn 'rename' Documentation/RelNotes Documentation/technical ;;
 	tree-grep) grep -rn 'strbuf_addf' builtin xdiff refs ;;
+	ls) LC_ALL=C ls -l t ;;
 	build) run_build ;;
 	compile) run_compile old compile common decompress ;;
 	compile-4) run_compile old compile "${four_files[@]}" ;;
