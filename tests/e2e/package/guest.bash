@@ -131,7 +131,8 @@ check "the unit is enabled" enabled
 check "the daemon runs as its own user" own_user
 check "the mount is nosuid and nodev" careful $place
 check "a file is written and read" write_there $place || give_up
-check "README has these commands" readme_has "sudo apt install ../$E2E_DEB" \
+check "README has these commands" readme_has \
+	"sudo apt install ../${E2E_DEB%_*}_\$(dpkg --print-architecture).deb" \
 	"sudo mkdir -p $place" "$mount" "sudo umount $place" "sudo apt purge forefetch"
 tasks
 check "README: sudo umount $place" as_user "sudo umount $place" || give_up

@@ -91,17 +91,17 @@ why_slow() {
 	check "a tree is used" said "cat src/project/lib/* | wc -c" "[0-9]"
 	task "forefetch top --once" "^SERVER +STATE +CALLS/s +HITS +SAVED s/s" \
 		"^$host +up " "^Who waits"
-	task "forefetch explain ~/src/project/lib/util.c" "consistency +bounded" \
+	task "forefetch explain /mnt/home/me/src/project/lib/util.c" "consistency +bounded" \
 		"attributes +regular file, 12\.3 KiB" "data +12\.3 KiB of 12\.3 KiB cached"
 }
 
 keep() {
-	task "forefetch warm ~/src/project" \
+	task "forefetch warm /mnt/home/me/src/project" \
 		"project: 2 directories, 41 files \(.*\), [0-9]+ calls"
-	task "forefetch pin ~/src/project" "project: 2 directories, 41 files"
+	task "forefetch pin /mnt/home/me/src/project" "project: 2 directories, 41 files"
 	task "forefetch pins" "^user +files +size +cached +state" \
 		"^ff +41 .* complete .*$host:$export/me/src/project" "that may be pinned"
-	task "forefetch unpin ~/src/project"
+	task "forefetch unpin /mnt/home/me/src/project"
 }
 
 
