@@ -242,7 +242,7 @@ void iopool_submit(struct iopool *pool, struct iopool_job *job)
 	assert(!root->stop);
 	STAILQ_INSERT_TAIL(job->slow ? &root->slow : &root->todo, job, link);
 	pthread_mutex_unlock(&root->lock);
-	/* A thread that woke within the lock would have to wait for it. */
+	/* The thread is woken behind the lock, which it takes first. */
 	pthread_cond_signal(&root->given);
 }
 

@@ -26,7 +26,8 @@ struct answer {
 	_Alignas(8) char body[]; /* the results as they came, in XDR */
 };
 
-/* Returns the `key` of the answer to a call. */
+/* Returns the `key` under which the answer to a call is kept: of a GETACL its
+ * mask, else 0. */
 uint32_t answer_key(const struct nfs_proc *proc, const union nfs_args *args);
 /* Whether an answer is about the object's version (READLINK, GETACL), and not
  * about its file system. */

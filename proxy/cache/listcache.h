@@ -32,7 +32,7 @@ void listcache_free(struct listcache *lc);
  * now, and is good until something is learned. */
 struct listing *listcache_find(
     struct listcache *lc, const struct node *dir, uint32_t cred, bool plus);
-/* The same, but NULL where the directory has changed since. */
+/* The same, but NULL where the directory has changed since the listing came. */
 struct listing *listcache_find_current(
     struct listcache *lc, const struct node *dir, uint32_t cred, bool plus);
 

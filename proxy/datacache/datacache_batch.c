@@ -56,7 +56,7 @@ static int batch_write_data(struct data_batch *b, int fd, void **scratch)
 			continue;
 		}
 		e->extra = XXH3_64bits(data, p->len);
-		e->sum = entry_sum(e, b->dc->id);
+		e->sum = entry_sum(e, p->seg->dc->id);
 		iov[k].iov_base = (void *)(uintptr_t)data;
 		iov[k++].iov_len = p->len;
 	}

@@ -7,8 +7,7 @@
 #include "datacache/datacache_write.h"
 
 struct data_batch {
-	struct datacache *dc;
-	uint32_t pos, slot; /* of the first of them, in the segment */
+	uint32_t pos, slot; /* where the segment has the first of them */
 	unsigned n;
 	struct pend *pends[BATCH_MAX];
 	struct seg_entry entries[BATCH_MAX];

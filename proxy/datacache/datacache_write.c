@@ -227,7 +227,7 @@ static void batch_settle(struct writer *w)
 		pend_free(dc, w->batch.pends[i]);
 }
 
-/* Begins a batch where enough is queued for one, or nothing waits for more. */
+/* Begins a batch, unless too little is queued for one. */
 static void writer_gather(struct writer *w)
 {
 	if (!w->dc->gathers || !TAILQ_EMPTY(&w->moves) ||
@@ -241,7 +241,7 @@ void writer_give(struct datacache *dc, const struct pend *p)
 	const uint32_t least = GATHER_BYTES / BATCH_MAX;
 	struct writer *w = &dc->writers[pend_kind(p)];
 
-	/* It stops there: where the disk hangs, the queue may be long. */
+	/* The count stops there: where the disk hangs, the queue is long. */
 	if (w->gather_bytes < GATHER_BYTES)
 		w->gather_bytes += p->len > least ? p->len : least;
 	writer_gather(w);
@@ -481,7 +481,7 @@ bool writers_init(struct datacache *dc)
 		w->job.run = writer_run;
 		w->job.slow = true;
 		w->job.done = writer_on_written;
-		w->dc = w->batch.dc = dc;
+		w->dc = dc;
 		w->kind = (enum segment_kind)k;
 		TAILQ_INIT(&w->moves);
 		TAILQ_INIT(&w->queue);

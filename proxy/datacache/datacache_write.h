@@ -81,7 +81,8 @@ void writers_discard(struct datacache *dc);
 void writer_discard_moves(struct datacache *dc, enum segment_kind kind);
 /* Drop the moves of the layout; what they were to move stays in its place. */
 void writer_discard_layout(struct datacache *dc, enum segment_kind kind);
-/* The pend was queued, and is written soon. */
+/* The writer takes up the pend, which was queued: it writes it with others, at
+ * the next tick at the latest. */
 void writer_give(struct datacache *dc, const struct pend *p);
 /* Begin to write the next batch, if that can be done now. */
 void writer_kick(struct datacache *dc, enum segment_kind kind);

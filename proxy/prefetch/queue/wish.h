@@ -72,7 +72,7 @@ struct want_place {
 	uint16_t extent;
 	uint32_t repeat;
 	uint64_t into;
-	uint64_t first_bytes; /* 0: that is not decided yet */
+	uint64_t first_bytes; /* 0: no turn has decided on them */
 };
 
 /* How far the steps of a want have come. */

@@ -56,7 +56,7 @@ static void told(struct step_world *s, int file, uint32_t mask)
 	    s->w->now_us);
 }
 
-/* Then the pump has its turn, too. */
+/* The same; then the pump has its turn. */
 static void tell(struct step_world *s, int file, uint32_t mask)
 {
 	told(s, file, mask);
