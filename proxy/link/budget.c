@@ -247,7 +247,11 @@ static uint64_t budget_part(const struct budget *b, uint64_t wire)
 static bool budget_has_room(const struct budget *b, uint64_t wire)
 {
 	uint64_t part = budget_part(b, wire);
-	uint64_t link = linkest_inflight_bytes(b->le) - budget_arrived(b);
+	uint64_t link = linkest_inflight_bytes(b->le);
+
+	/* Whoever asked for it, what has arrived fills the link no longer. */
+	if (budget_is_short(b))
+		link -= linkest_arrived_bytes(b->le);
 
 	return b->inflight_bytes == 0 ||
 	       (budget_left(b) + part <= b->window_bytes &&
