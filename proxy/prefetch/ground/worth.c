@@ -120,16 +120,19 @@ static double guess_us(bool guess)
 }
 
 /* A call that is used spares its client a round trip, and its bytes would come
- * later anyway; else they come before others. */
+ * later anyway. Else they make whoever comes later wait, but not those who wait
+ * already: so they cost their own time on the link at most, however full that
+ * is. */
 static bool pays(
     const struct ground *g, double p, uint64_t bytes, const struct price *price)
 {
 	double rtt = trip_us(g), crowd = IDLE_SHARE + price->crowd;
+	double late = crowd < 1 ? crowd : 1;
 	double wire = (double)linkest_wire_bytes(bytes) / rate_Bps(g) * 1e6;
 
 	return p * (rtt + wire) >
 	       (1 - p) * (price->guess_us + CALL_SHARE * rtt * crowd +
-			     wire * (crowd + WASTE_LEAST + price->waste));
+			     wire * (late + WASTE_LEAST + price->waste));
 }
 
 bool worth_call(const struct ground *g, bool guess, double p, uint64_t bytes)
