@@ -272,6 +272,26 @@ TEST(test_short_route)
 	assert_carries(5 * SECOND_US, sim.rate_Bps, 97, 101);
 }
 
+/* A client that reads one long piece after another leaves such a route idle for
+ * a round trip between them. The next call ahead fills it, since it goes out
+ * when most of the client's reply has come. */
+TEST(test_short_route_shared)
+{
+	uint64_t bytes;
+
+	share_start(10000000, 5000, 80, 0);
+	linksim_demand(&sim, 1, 300, 24576);
+	sim.demand_min = 24576;
+	sim.tiny_percent = 0;
+	sim.spec_p = 1;
+	linksim_run(&sim, 5 * SECOND_US);
+	bytes = sim.demand_bytes + sim.spec_bytes;
+	linksim_run(&sim, 5 * SECOND_US);
+	bytes = sim.demand_bytes + sim.spec_bytes - bytes;
+	assert_in_range(
+	    bytes, sim.rate_Bps * 5 / 100 * 97, sim.rate_Bps * 5 / 100 * 101);
+}
+
 TEST(test_absolute)
 {
 	static const uint64_t bits[] = {500000, 5000000};

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
-/* The link says how many bytes a listing ahead may ask for. */
+/* The link says how many bytes a listing ahead may ask for, and whether a call
+ * ahead is worth its bytes. */
 #include "unittest.h"
 #include "link/sim_fixture.h"
 #include "prefetch/ground/ground.h"
@@ -30,4 +31,28 @@ TEST(test_page_behind_a_queue)
 		assert_near(
 		    worth_page_bytes(&g), third > unit ? third : unit, 10);
 	}
+}
+
+/* A client's long replies fill the link for many round trips. What is nearly
+ * certain to be read next is asked for all the same: in vain, it would make
+ * others wait for its own bytes only. A guess is not. */
+TEST(test_bid_behind_long_replies)
+{
+	struct worth_bid bid = {.p = .9, .bytes = 4096};
+	struct ground g = {0};
+
+	linksim_init(&sim, 80, 0);
+	linksim_link(&sim, 10000000, 5000);
+	linksim_demand(&sim, 1, 300, 262144);
+	sim.demand_min = 262144;
+	sim.tiny_percent = 0;
+	linksim_run(&sim, 5 * SECOND_US);
+	while (linkest_inflight_bytes(sim.le) < 262144)
+		linksim_run(&sim, 300);
+	g.link = sim.le;
+	g.budget = sim.budget;
+	g.now_us = sim.now_us;
+	assert_true(worth_now(&g, &bid));
+	bid.p = .4;
+	assert_false(worth_now(&g, &bid));
 }
