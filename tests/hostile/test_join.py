@@ -424,8 +424,10 @@ class Strict(Calls):
 class Trail(Slow):
     """The daemon asks ahead, in the fourth run, for what three runs did."""
     # While the rate of the link is not known, a file comes in pieces. Each is
-    # confirmed by an ACCESS, since no right is kept.
-    settings = {"attr_timeout": "300ms", "grant_timeout": "0", "link": "wired"}
+    # confirmed by an ACCESS, since no right is kept. It counts from when it was
+    # sent, so one that is held for longer than attr_timeout is sent again; and
+    # all have to be older than that when a run begins.
+    settings = {"attr_timeout": "700ms", "grant_timeout": "0", "link": "wired"}
     names = (b"f0", b"f1", b"f2", b"f3", b"f4", b"f5")
 
     def setUp(self):
