@@ -120,9 +120,9 @@ static double guess_us(bool guess)
 }
 
 /* A call that is used spares its client a round trip, and its bytes would come
- * later anyway. Else they make whoever comes later wait, but not those who wait
- * already: so they cost their own time on the link at most, however full that
- * is. */
+ * later anyway. Else they make whoever comes later wait. Those who wait already
+ * have their replies before, as far as the server answers in order: so the
+ * bytes cost their own time on the link at most, however full that is. */
 static bool pays(
     const struct ground *g, double p, uint64_t bytes, const struct price *price)
 {
