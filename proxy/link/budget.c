@@ -209,21 +209,21 @@ static bool budget_is_short(const struct budget *b)
 	return budget_limit_bytes(b) < ROUTE_SHORT * budget_unit(b);
 }
 
-/* Returns the bytes that have arrived of calls ahead whose replies are not
- * whole, where they matter: on a short route. Nobody knows to which call a part
- * of a reply belongs, so they count only while no client's call is under way.
- */
+/* Returns the bytes that have arrived of replies that are not whole, where they
+ * matter: on a short route. */
 static uint64_t budget_arrived(const struct budget *b)
+{
+	return budget_is_short(b) ? linkest_arrived_bytes(b->le) : 0;
+}
+
+/* Returns how many bytes of the calls ahead are still to come. Nobody knows to
+ * which call a part of a reply belongs, so the parts that have arrived are left
+ * out only while no client's call is under way. */
+static uint64_t budget_left(const struct budget *b)
 {
 	bool own = b->calls == linkest_calls(b->le);
 
-	return own && budget_is_short(b) ? linkest_arrived_bytes(b->le) : 0;
-}
-
-/* Returns how many bytes of the calls ahead are still to come. */
-static uint64_t budget_left(const struct budget *b)
-{
-	return minus_u64(b->inflight_bytes, budget_arrived(b));
+	return minus_u64(b->inflight_bytes, own ? budget_arrived(b) : 0);
 }
 
 /*
@@ -247,11 +247,7 @@ static uint64_t budget_part(const struct budget *b, uint64_t wire)
 static bool budget_has_room(const struct budget *b, uint64_t wire)
 {
 	uint64_t part = budget_part(b, wire);
-	uint64_t link = linkest_inflight_bytes(b->le);
-
-	/* Whoever asked for it, what has arrived fills the link no longer. */
-	if (budget_is_short(b))
-		link -= linkest_arrived_bytes(b->le);
+	uint64_t link = linkest_inflight_bytes(b->le) - budget_arrived(b);
 
 	return b->inflight_bytes == 0 ||
 	       (budget_left(b) + part <= b->window_bytes &&

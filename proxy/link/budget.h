@@ -25,8 +25,9 @@
  * one call may always be in flight, whatever its length, if there are tokens;
  * and a reply that is longer than a unit stands out by as much as it is longer,
  * up to a quarter of what the link holds. On a short route, which holds less
- * than three units, what has arrived of a reply fills the link no longer; it
- * makes room in the window, too, while only calls ahead are under way.
+ * than three units, the bytes that have arrived of a reply no longer count as
+ * being on the link. In the window they count until the reply is whole, unless
+ * only calls ahead are under way.
  *
  * Bytes are what linkest takes: lengths of records. In flight and window are
  * wire bytes. Times are microseconds, on the scale that linkest is given.

@@ -33,9 +33,10 @@ TEST(test_page_behind_a_queue)
 	}
 }
 
-/* A client's long replies fill the link for many round trips. What is nearly
- * certain to be read next is asked for all the same: in vain, it would make
- * others wait for its own bytes only. A guess is not. */
+/* A client's long replies fill the link for many round trips. The daemon asks
+ * for a block that is nearly certain to be read next all the same, since a
+ * block that nobody uses makes others wait for its own bytes only. It does not
+ * ask for one that is less likely than not. */
 TEST(test_bid_behind_long_replies)
 {
 	struct worth_bid bid = {.p = .9, .bytes = 4096};
